@@ -1,0 +1,27 @@
+#include "idem/open.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace idem {
+
+result<StorePtr> open(std::string_view url, const OpenOptions& options) {
+  auto parsed = StoreUrl::parse(url);
+  if (!parsed) return parsed.error();
+  std::set<std::string, std::less<>> known;
+  for (const Backend& backend : backends()) {
+    for (const std::string& scheme : backend.schemes) {
+      if (scheme == parsed->scheme()) return backend.open(*parsed, options);
+      known.insert(scheme);
+    }
+  }
+  std::string message = "unknown store scheme '" + parsed->scheme() + ":'";
+  if (const auto meant = nearest(parsed->scheme(), known))
+    message += ", did you mean '" + *meant + ":'?";
+  message += " Known:";
+  for (const std::string& scheme : known) message += " " + scheme + ":";
+  return fail(errc::invalid_argument, std::move(message));
+}
+
+}  // namespace idem

@@ -1,0 +1,41 @@
+// How a backend makes itself known: one Backend value, returned by one function that
+// backends/CMakeLists.txt lists. Drives open(), the command line, the benchmark and the suite.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "idem/clock.hpp"
+#include "idem/store.hpp"
+#include "idem/store_url.hpp"
+
+namespace idem {
+
+struct OpenOptions {
+  Clock* clock = nullptr;  // nullptr: system_clock(). Must outlive the store
+};
+
+// A private, empty store for tests and measurements; what it made goes with it.
+struct Fixture {
+  std::string url;              // opens it again: a second connection, if multi-process
+  std::shared_ptr<void> owner;  // removes files, stops servers; declared before `store`
+  StorePtr store;
+};
+
+struct Backend {
+  std::string name;                    // "memory"
+  std::vector<std::string> schemes;    // "memory"
+  std::vector<std::string> url_forms;  // for help: "memory:?shards=64&max_entries=N"
+  std::string summary;                 // one line for a person
+  std::string client;                  // client library and version, "" if none
+  std::function<result<StorePtr>(const StoreUrl&, const OpenOptions&)> open;
+  // Variants to be tested and measured: name -> how to make one. `variant` empty: the default.
+  std::vector<std::string> variants;
+  std::function<result<Fixture>(std::string_view variant, const OpenOptions&)> fixture;
+};
+
+}  // namespace idem

@@ -1,0 +1,20 @@
+// Opens a store by URL: link idem::idem, which holds every backend that was built.
+//
+//   memory:?shards=64&max_entries=1M&max_bytes=1GiB
+//   sqlite:relative.db   sqlite:///relative.db   sqlite:////absolute.db   sqlite::memory:
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "idem/backend.hpp"
+
+namespace idem {
+
+// invalid_argument: unknown scheme or parameter, malformed URL. Otherwise what the backend says.
+[[nodiscard]] result<StorePtr> open(std::string_view url, const OpenOptions& options = {});
+
+// Every backend of this build, in the order of choice: simplest first.
+[[nodiscard]] std::span<const Backend> backends();
+
+}  // namespace idem
