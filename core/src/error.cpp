@@ -6,21 +6,36 @@ namespace idem {
 
 std::string_view to_string(errc code) noexcept {
   switch (code) {
-    case errc::invalid_argument: return "invalid_argument";
-    case errc::too_large: return "too_large";
-    case errc::unknown: return "unknown";
-    case errc::unavailable: return "unavailable";
-    case errc::busy: return "busy";
-    case errc::capacity: return "capacity";
-    case errc::read_only: return "read_only";
-    case errc::cannot_open: return "cannot_open";
-    case errc::denied: return "denied";
-    case errc::corrupt: return "corrupt";
-    case errc::wrong_process: return "wrong_process";
-    case errc::shutting_down: return "shutting_down";
-    case errc::stale_fence: return "stale_fence";
-    case errc::unsupported: return "unsupported";
-    case errc::internal: return "internal";
+    case errc::invalid_argument:
+      return "invalid_argument";
+    case errc::too_large:
+      return "too_large";
+    case errc::unknown:
+      return "unknown";
+    case errc::unavailable:
+      return "unavailable";
+    case errc::busy:
+      return "busy";
+    case errc::capacity:
+      return "capacity";
+    case errc::read_only:
+      return "read_only";
+    case errc::cannot_open:
+      return "cannot_open";
+    case errc::denied:
+      return "denied";
+    case errc::corrupt:
+      return "corrupt";
+    case errc::wrong_process:
+      return "wrong_process";
+    case errc::shutting_down:
+      return "shutting_down";
+    case errc::stale_fence:
+      return "stale_fence";
+    case errc::unsupported:
+      return "unsupported";
+    case errc::internal:
+      return "internal";
   }
   return "no_error";
 }

@@ -10,19 +10,26 @@ namespace idem {
 
 std::string_view to_string(Status status) noexcept {
   switch (status) {
-    case Status::processing: return "processing";
-    case Status::success: return "success";
-    case Status::failed: return "failed";
+    case Status::processing:
+      return "processing";
+    case Status::success:
+      return "success";
+    case Status::failed:
+      return "failed";
   }
   return "?";
 }
 
 std::string_view to_string(FailKind kind) noexcept {
   switch (kind) {
-    case FailKind::none: return "none";
-    case FailKind::retryable: return "retryable";
-    case FailKind::final: return "final";
-    case FailKind::abandoned: return "abandoned";
+    case FailKind::none:
+      return "none";
+    case FailKind::retryable:
+      return "retryable";
+    case FailKind::final:
+      return "final";
+    case FailKind::abandoned:
+      return "abandoned";
   }
   return "?";
 }

@@ -1,0 +1,227 @@
+#include "idem/store_url.hpp"
+
+#include <uriparser/Uri.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <vector>
+
+namespace idem {
+namespace {
+
+std::string text_of(const UriTextRangeA& range) {
+  return range.first == nullptr ? std::string() : std::string(range.first, range.afterLast);
+}
+
+// Percent-decoded; nullopt for "%" not followed by two hexadecimal digits or a NUL inside.
+std::optional<std::string> decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    unsigned value = 0;
+    const char* const first = text.data() + i + 1;
+    if (text.size() - i < 3 || std::from_chars(first, first + 2, value, 16).ptr != first + 2 ||
+        value == 0) {
+      return std::nullopt;
+    }
+    out += static_cast<char>(value);
+    i += 2;
+  }
+  return out;
+}
+
+std::string path_of(const UriUriA& uri) {
+  std::string path;
+  const bool rooted =
+      uri.absolutePath == URI_TRUE || (uri.pathHead != nullptr && uri.hostText.first != nullptr);
+  for (const UriPathSegmentA* segment = uri.pathHead; segment != nullptr; segment = segment->next) {
+    if (rooted || segment != uri.pathHead) path += '/';
+    path += text_of(segment->text);
+  }
+  return path;
+}
+
+struct Authority {
+  std::string user, password;
+};
+
+result<Authority> split_user_info(const std::string& info) {
+  const std::size_t colon = info.find(':');
+  const auto user = decoded(std::string_view(info).substr(0, colon));
+  const auto password = colon == std::string::npos
+                            ? std::optional<std::string>("")
+                            : decoded(std::string_view(info).substr(colon + 1));
+  if (!user || !password) {
+    return idem::fail(errc::invalid_argument, "bad percent-encoding in the user or password");
+  }
+  return Authority{*user, *password};
+}
+
+Error not_a_url() {
+  return idem::fail(errc::invalid_argument,
+                    "the store URL cannot be parsed; percent-encode special characters (in a "
+                    "password: @ as %40, / as %2F, : as %3A, # as %23)");
+}
+
+}  // namespace
+
+result<StoreUrl> StoreUrl::parse(std::string_view text) {
+  const std::string owned(text);
+  if (owned.find(':') == std::string::npos) {
+    return idem::fail(errc::invalid_argument,
+                      "a store URL starts with a scheme: memory:, sqlite:file.db ...");
+  }
+  UriUriA uri;
+  if (uriParseSingleUriA(&uri, owned.c_str(), nullptr) != URI_SUCCESS) return not_a_url();
+  const std::unique_ptr<UriUriA, void (*)(UriUriA*)> guard(&uri, uriFreeUriMembersA);
+
+  StoreUrl url;
+  url.scheme_ = text_of(uri.scheme);
+  if (url.scheme_.empty()) return not_a_url();
+  url.has_authority_ = uri.hostText.first != nullptr;
+  auto path = decoded(path_of(uri));
+  auto host = decoded(text_of(uri.hostText));
+  if (!path || !host) return not_a_url();
+  url.path_ = std::move(*path);
+  url.host_ = std::move(*host);
+  if (url.has_authority_) {
+    // "redis://:a/b@h:6379" parses, with the host "" and the rest in the path.
+    const bool split_password = url.path_.find('@') != std::string::npos;
+    if (split_password) return not_a_url();
+    auto authority = split_user_info(text_of(uri.userInfo));
+    if (!authority) return authority.error();
+    url.user_ = std::move(authority->user);
+    url.password_ = std::move(authority->password);
+    if (const std::string port = text_of(uri.portText); !port.empty()) {
+      std::uint16_t number = 0;
+      const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
+      if (parsed.ec != std::errc() || number == 0) {
+        return idem::fail(errc::invalid_argument, "'" + port + "' is not a port (1..65535)");
+      }
+      url.port_ = number;
+    }
+  }
+  if (uri.fragment.first != nullptr) return not_a_url();
+
+  std::string_view query;
+  const std::string query_text = text_of(uri.query);
+  query = query_text;
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), pair.size() + 1));
+    const std::size_t equals = pair.find('=');
+    const auto name = decoded(pair.substr(0, equals));
+    const auto value =
+        decoded(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1));
+    if (!name || !value || name->empty()) return not_a_url();
+    if (!url.parameters_.emplace(*name, *value).second) {
+      return idem::fail(errc::invalid_argument, "parameter '" + *name + "' stands twice");
+    }
+  }
+  return url;
+}
+
+std::string StoreUrl::redacted() const {
+  std::string text = scheme_ + ":";
+  if (has_authority_) {
+    text += "//" + user_;
+    if (!password_.empty()) text += ":***";
+    if (!user_.empty() || !password_.empty()) text += "@";
+    text += host_;
+    if (port_) text += ":" + std::to_string(*port_);
+  }
+  text += path_;
+  char separator = '?';
+  for (const auto& [name, value] : parameters_) {
+    text += separator + name + "=";
+    // A tiered store's parameters are URLs of their own and may hold passwords.
+    const auto inner = value.find("://") == std::string::npos ? result<StoreUrl>(not_a_url())
+                                                              : StoreUrl::parse(value);
+    const bool secret = name.find("password") != std::string::npos;
+    text += secret ? "***" : inner ? inner->redacted() : value;
+    separator = '&';
+  }
+  return text;
+}
+
+std::optional<std::string> StoreUrl::text(std::string_view name) {
+  known_.emplace(name);
+  const auto found = parameters_.find(name);
+  if (found == parameters_.end()) return std::nullopt;
+  return found->second;
+}
+
+namespace {
+
+// Parses a parameter's text, naming the parameter in the error.
+template <class T, class Parse>
+result<std::optional<T>> parsed_parameter(std::string_view name,
+                                          const std::optional<std::string>& text, Parse parse) {
+  if (!text) return std::optional<T>();
+  auto value = parse(*text);
+  if (!value) {
+    return idem::fail(errc::invalid_argument,
+                      "parameter '" + std::string(name) + "': " + value.error().message);
+  }
+  return std::optional<T>(*value);
+}
+
+}  // namespace
+
+result<std::optional<std::uint64_t>> StoreUrl::count(std::string_view name) {
+  return parsed_parameter<std::uint64_t>(name, text(name), parse_count);
+}
+
+result<std::optional<Duration>> StoreUrl::duration(std::string_view name) {
+  return parsed_parameter<Duration>(name, text(name), parse_duration);
+}
+
+result<std::optional<bool>> StoreUrl::flag(std::string_view name) {
+  return parsed_parameter<bool>(name, text(name), [](const std::string& value) -> result<bool> {
+    if (value == "true" || value == "1") return true;
+    if (value == "false" || value == "0") return false;
+    return idem::fail(errc::invalid_argument, "'" + value + "' is neither true nor false");
+  });
+}
+
+result<void> StoreUrl::check_all_known() const {
+  for (const auto& [name, value] : parameters_) {
+    if (known_.contains(name)) continue;
+    std::string message = "unknown parameter '" + name + "' for " + scheme_ + ":";
+    if (const auto meant = nearest(name, known_)) message += ", did you mean '" + *meant + "'?";
+    return idem::fail(errc::invalid_argument, std::move(message));
+  }
+  return {};
+}
+
+std::optional<std::string> nearest(std::string_view word,
+                                   const std::set<std::string, std::less<>>& among) {
+  const auto distance = [&](std::string_view other) {  // Wagner and Fischer
+    std::vector<std::size_t> row(other.size() + 1);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      std::size_t diagonal = row[0]++;
+      for (std::size_t j = 0; j < other.size(); ++j) {
+        const std::size_t replaced = diagonal + (word[i] == other[j] ? 0 : 1);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, replaced});
+      }
+    }
+    return row.back();
+  };
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : among) {
+    if (const std::size_t d = distance(candidate); d < best_distance) {
+      best = candidate;
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+}  // namespace idem
