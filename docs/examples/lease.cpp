@@ -48,7 +48,8 @@ std::string answer(idem::IdempotencyService& service, const idem::Request& reque
 
 int main() {
   idem::IdempotencyService service(idem::open("memory:").value());
-  const idem::Request request{idem::Key("acme", "pay", "ORD-9"), idem::Fingerprint::of_bytes("100 CNY")};
+  const idem::Request request{idem::Key("acme", "pay", "ORD-9"),
+                              idem::Fingerprint::of_bytes("100 CNY")};
   const std::string first = answer(service, request);
   const std::string second = answer(service, request);
   std::cout << first << '\n' << second << '\n';
