@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <limits>
 #include <new>
 #include <optional>
 #include <utility>
@@ -183,11 +184,13 @@ class MemoryStore::Impl {
       }
       limbo = limbo || shard.limbo() != 0;
     }
-    // Three steps of the epoch bring the memory of this sweep home, unless a reader holds it.
-    for (int step = 0; limbo && step < 3; ++step) {
+    // Four steps of the epoch pass every limbo stack once, the newest after two: what was retired
+    // comes home, unless a reader holds it. A sweep that came to its limit will be called again.
+    const std::size_t each = removed < limit ? std::numeric_limits<std::size_t>::max() : limit;
+    for (int step = 0; limbo && step < 4; ++step) {
       const Pin pin;
       for (const auto& shard : shards_)
-        if (shard->limbo() != 0) shard->reclaim(limit);
+        if (shard->limbo() != 0) shard->reclaim(each);
     }
     return removed;
   }
