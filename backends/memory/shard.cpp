@@ -53,6 +53,13 @@ void answer_absent(Answer& answer, Time now) {
   answer.state = Answer::State::absent;
 }
 
+template <class T>
+void raise(std::atomic<T>& to, T value) {
+  T seen = to.load();
+  while (seen < value && !to.compare_exchange_weak(seen, value)) {
+  }
+}
+
 constexpr auto kNoMatch = [](const Cell&, std::uint32_t) { return false; };
 
 }  // namespace
@@ -278,9 +285,14 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
       return Done::answered;
     }
     IDEM_PAUSE_POINT("memory.insert.absent");
+    const Time now = absent_at(moment);
+    if (made.cell != nullptr && made.cell->update_time < now) {
+      discard(made, 1, bytes);  // the key came and went since it was made: it would be too old
+      made = {};
+    }
     if (made.cell == nullptr) {
       if (!capacity_.reserve(1, bytes)) return Done::full;
-      made = make(hash, op.key, op.draft, moment.now());
+      made = make(hash, op.key, op.draft, now);
       if (made.cell == nullptr) capacity_.give_back(1, bytes);
       if (made.cell == nullptr || !copy(op.answer.held.result, op.draft.result)) {
         discard(made, 1, bytes);
@@ -295,7 +307,7 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
       break;
   }
   IDEM_PAUSE_POINT("memory.insert.linked");
-  answer_written(op.answer, *made.cell, settle(*made.cell), moment.now());
+  answer_written(op.answer, *made.cell, settle(*made.cell), made.cell->update_time);
   records_.fetch_add(1, std::memory_order_relaxed);  // a gauge
   grow_if_crowded();
   return Done::answered;
@@ -309,7 +321,7 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     const Place place = locate_key(hash, op.key);
     if (place.cell == nullptr) {
       discard(made, 0, more);
-      answer_absent(op.answer, moment.now());
+      answer_absent(op.answer, absent_at(moment));
       return Done::answered;
     }
     Cell& old = *place.cell;
@@ -351,7 +363,7 @@ Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
   for (;;) {
     const Place place = locate_key(hash, op.key);
     if (place.cell == nullptr) {
-      answer_absent(op.answer, moment.now());
+      answer_absent(op.answer, absent_at(moment));
       return Done::answered;
     }
     const std::uint64_t version = settle(*place.cell);
@@ -360,7 +372,7 @@ Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
       answer_stands(op.answer, *place.cell, version, now);
       return Done::answered;
     }
-    if (!flag_removed(place, version)) continue;
+    if (!flag_removed(place, version, now)) continue;
     IDEM_PAUSE_POINT("memory.remove.flagged");
     op.answer.now = now;
     op.answer.state = Answer::State::written;
@@ -372,7 +384,7 @@ Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
 void Shard::load(std::uint64_t hash, Load& op, Moment& moment) {
   const Cell* const cell = find(hash, op.key);
   IDEM_PAUSE_POINT("memory.load.found");
-  if (cell == nullptr) return answer_absent(op.answer, moment.now());
+  if (cell == nullptr) return answer_absent(op.answer, absent_at(moment));
   // A reader writes only here, and only to a record whose insert has not returned yet.
   const std::uint64_t version = settle(const_cast<Cell&>(*cell));
   answer_stands(op.answer, *cell, version, moment.not_before(cell->update_time));
@@ -388,15 +400,10 @@ std::uint64_t Shard::settle(Cell& cell) {
   return cell.version.compare_exchange_strong(version, numbered) ? numbered : version;
 }
 
-void Shard::raise_floor(std::uint64_t version) {
-  std::uint64_t seen = floor_.load();
-  while (seen < version && !floor_.compare_exchange_weak(seen, version)) {
-  }
-}
-
 // Makes the record no longer current. False: another thread changed something first.
-bool Shard::flag_removed(const Place& place, std::uint64_t version) {
-  raise_floor(version);
+bool Shard::flag_removed(const Place& place, std::uint64_t version, Time now) {
+  raise(floor_, version);
+  raise(removed_at_, now.time_since_epoch().count());
   IDEM_PAUSE_POINT("memory.remove.floor");
   std::uint64_t expected = place.next.bits();
   if (!place.cell->next.compare_exchange_strong(expected, place.next.with_flag().bits()))
@@ -463,7 +470,7 @@ Slab::Found Shard::evict_one(std::uint32_t number, const Due& due, Time now) {
   if (now < place.cell->expires_at) return Slab::Found::kept;
   IDEM_PAUSE_POINT("memory.evict.expired");
   // The flag goes onto this very record: one that replaced it has another `next`.
-  if (!flag_removed(place, version)) return Slab::Found::kept;
+  if (!flag_removed(place, version, now)) return Slab::Found::kept;
   IDEM_PAUSE_POINT("memory.evict.flagged");
   unlink(place, number, place.next, place.cell->hash);
   return Slab::Found::removed;

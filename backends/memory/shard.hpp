@@ -13,7 +13,7 @@
 //   4 A record is unlinked only after it was flagged, by a CAS on the word that leads to it, which
 //     must be unflagged: whose CAS takes, retires it. Once.
 //   5 floor >= the version of every record that was removed (not: replaced), raised before it is
-//     flagged.
+//     flagged. Likewise removed_at >= the store's time of every removal.
 //
 // Linearization points
 //   insert    written: the CAS of the word before the run, from the link seen before the run was
@@ -169,11 +169,14 @@ class Shard {
   [[nodiscard]] Made make(std::uint64_t hash, KeyRef key, const Draft& draft, Time now);
   void discard(const Made& made, std::int64_t entries, std::int64_t bytes);
   void unlink(const Place& place, std::uint32_t number, Link to, std::uint64_t hash);
-  [[nodiscard]] bool flag_removed(const Place& place, std::uint64_t version);
+  [[nodiscard]] bool flag_removed(const Place& place, std::uint64_t version, Time now);
   [[nodiscard]] Slab::Found evict_one(std::uint32_t number, const Due& due, Time now);
   void link_bucket(std::uint32_t bucket);
   void grow_if_crowded();
-  void raise_floor(std::uint64_t version);
+  // The time of an answer that found nothing: not before the removal that may be the reason.
+  [[nodiscard]] Time absent_at(Moment& moment) const {
+    return moment.not_before(Time(Micros(removed_at_.load())));
+  }
 
   const Time birth_;
   Capacity& capacity_;
@@ -181,7 +184,9 @@ class Shard {
   Buckets buckets_;
   alignas(64) std::atomic<std::int64_t> records_{0};
   std::atomic<std::uint32_t> house_cursor_{0};
-  alignas(64) std::atomic<std::uint64_t> floor_{0};  // removals write it, inserts read it
+  // Removals raise them, before the record is flagged; inserts read them.
+  alignas(64) std::atomic<std::uint64_t> floor_{0};
+  std::atomic<std::int64_t> removed_at_{0};  // µs: the latest removal's time
 };
 
 }  // namespace idem::memory

@@ -128,6 +128,7 @@ TEST_F(MemoryStoreTest, ResultsOfEverySizeComeBackByteForByte) {
   const std::string biz(32, 'b');
   for (const std::size_t size : {0,   1,   11,  12,  13,  47,  48,   49,    100,     143,
                                  144, 145, 300, 367, 368, 369, 1000, 65536, 1 << 20, (64 << 20)}) {
+    if (kSanitized && size > (1 << 20)) continue;
     for (const Key& key :
          {Key(name("k", size)), Key(tenant, biz, name(std::string(110, 'k'), size))}) {
       std::string bytes(size, '\0');
@@ -311,13 +312,14 @@ TEST_F(MemoryStoreTest, AWatcherIsCalledOnceAfterAChangeIsVisible) {
 TEST_F(MemoryStoreTest, CallbacksOfAKeyThatNeverChangesAreBounded) {
   std::size_t calls = 0;
   std::size_t most = 0;
-  for (std::size_t i = 0; i < 1'000'000; ++i) {
+  const std::size_t watches = scaled(1'000'000, 4);
+  for (std::size_t i = 0; i < watches; ++i) {
     ASSERT_TRUE(store.watch(Key("never"), [&] { ++calls; }));
-    most = std::max<std::size_t>(most, store.gauges().watchers * (i % 65536 == 65535));
+    if (i % 1024 == 1023) most = std::max<std::size_t>(most, store.gauges().watchers);
   }
   EXPECT_LE(store.gauges().watchers, 65536U);
   EXPECT_LE(most, 65536U);
-  EXPECT_EQ(calls + store.gauges().watchers, 1'000'000U);
+  EXPECT_EQ(calls + store.gauges().watchers, watches);
 }
 
 TEST_F(MemoryStoreTest, AForkedChildGetsWrongProcess) {
