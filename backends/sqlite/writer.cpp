@@ -197,7 +197,7 @@ std::optional<Error> Writer::apply_one(Step& step) {
 
 std::optional<Error> Writer::apply_all(std::span<Step> steps) {
   for (Step& step : steps) {
-    const auto trouble = apply_one(step);
+    auto trouble = apply_one(step);
     if (!trouble) continue;
     if (!connection_->in_transaction()) return trouble;
     fail_step(step, *trouble);
