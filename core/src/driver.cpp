@@ -38,8 +38,7 @@ class Driver {
       Pending& one = pending_.emplace_back();
       one.call = &call;
       one.load = call.load_first;
-      // Believed records are judged as live: the store tells if they are not.
-      if (!one.load) decide(one, call.known, Time{});
+      if (!one.load) decide(one, call.known, call.known_at);
     }
   }
 
@@ -110,6 +109,7 @@ class Driver {
       case Answer::State::written:
         one.decision.outcome =
             settle(std::move(one.decision.outcome), one.seen(), answer.held, answer.now);
+        one.call->written = std::move(answer.held);
         finish(one, answer.now, true);
         return false;
       case Answer::State::stands:

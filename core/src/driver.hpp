@@ -17,13 +17,16 @@ namespace idem::detail {
 struct Call {
   KeyRef key;
   const Command* command = nullptr;
-  // What the record is believed to be: `known` if set; else absent, unless `load_first`.
+  // What the record is believed to be: `known`, as it was at `known_at`; if null absent, unless
+  // `load_first`. A wrong belief costs a round trip, never a wrong answer.
   const Record* known = nullptr;
+  Time known_at{};
   bool load_first = false;
 
   result<Outcome> answer = idem::fail(errc::internal, "not driven");
   Time now{};          // the store's, of the answer
-  bool wrote = false;  // the answer is the fruit of a write
+  bool wrote = false;  // the answer is the fruit of a write, and
+  Record written;      // this is what the store then held (nothing, for a removal)
 };
 
 struct DriveLimits {

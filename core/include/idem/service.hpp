@@ -36,6 +36,8 @@ class ServiceImpl;
 struct LeaseState;
 }  // namespace detail
 
+inline constexpr std::size_t kReasonBytesMax = 4096;
+
 struct Request {
   Key key;
   Fingerprint fingerprint;
@@ -194,6 +196,7 @@ class IdempotencyService {
   // ttl: default Policy::result_ttl.
   [[nodiscard]] result<CompleteOutcome> complete(Lease& lease, std::string_view result,
                                                  const CallOptions& options = {});
+  // A reason over kReasonBytesMax is shortened to it, on a character boundary.
   [[nodiscard]] result<FailOutcome> fail(Lease& lease, FailKind kind, std::string_view reason,
                                          Duration retry_after = Micros(0),
                                          const CallOptions& options = {});
