@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "../commands.hpp"
-#include "../options.hpp"
+#include "commands.hpp"
+#include "options.hpp"
 #include "child.hpp"
 #include "envelope.hpp"
 #include "run_store.hpp"

@@ -1,7 +1,7 @@
 // Where `idem run` keeps its records when nobody says: a file of the user's own.
 #pragma once
 
-#include "../context.hpp"
+#include "context.hpp"
 
 namespace idem::cli {
 
