@@ -45,7 +45,8 @@ std::string bash_script(const std::vector<Node>& nodes) {
   for (const Node& node : nodes)
     cases += fmt::format("    '{}') words='{}' ;;\n", node.path, joined(node.words));
   std::string paths;
-  for (const Node& node : nodes) paths += fmt::format("{}'{}'", paths.empty() ? "" : "|", node.path);
+  for (const Node& node : nodes)
+    paths += fmt::format("{}'{}'", paths.empty() ? "" : "|", node.path);
   return fmt::format(R"(_idem() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} path=idem words='' word i
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -100,7 +101,8 @@ std::string completion_script(const CLI::App& root, const std::string& shell) {
   const std::string bash = bash_script(nodes);
   if (shell == "bash") return bash;
   return "#compdef idem\nautoload -U +X compinit bashcompinit\n"
-         "(( $+functions[compdef] )) || compinit -u\nbashcompinit\n" + bash;
+         "(( $+functions[compdef] )) || compinit -u\nbashcompinit\n" +
+         bash;
 }
 
 }  // namespace idem::cli

@@ -32,9 +32,12 @@ ExitCode exit_code(errc code) {
   switch (code) {
     case errc::invalid_argument:
     case errc::too_large:
-    case errc::unsupported: return ExitCode::usage;
-    case errc::stale_fence: return ExitCode::refused;
-    case errc::shutting_down: return ExitCode::interrupted;
+    case errc::unsupported:
+      return ExitCode::usage;
+    case errc::stale_fence:
+      return ExitCode::refused;
+    case errc::shutting_down:
+      return ExitCode::interrupted;
     case errc::unknown:
     case errc::unavailable:
     case errc::busy:
@@ -44,7 +47,8 @@ ExitCode exit_code(errc code) {
     case errc::denied:
     case errc::corrupt:
     case errc::wrong_process:
-    case errc::internal: break;
+    case errc::internal:
+      break;
   }
   return ExitCode::unreachable;
 }

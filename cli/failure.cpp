@@ -12,15 +12,24 @@ namespace {
 
 std::string general_advice(errc code) {
   switch (code) {
-    case errc::unknown: return "repeat the command: it may or may not have taken effect";
-    case errc::unavailable: return "check that the store runs and can be reached, then repeat";
-    case errc::busy: return "repeat later, or raise busy_timeout in the store's URL";
-    case errc::capacity: return "idem store sweep, or raise the store's limits";
-    case errc::stale_fence: return "idem key get KEY   (shows the record as it is now)";
-    case errc::denied: return "check user, password and rights of the store's URL";
-    case errc::too_large: return "store a reference to the result instead of the result";
-    case errc::internal: return "this is a fault of idem: please report it";
-    default: return {};
+    case errc::unknown:
+      return "repeat the command: it may or may not have taken effect";
+    case errc::unavailable:
+      return "check that the store runs and can be reached, then repeat";
+    case errc::busy:
+      return "repeat later, or raise busy_timeout in the store's URL";
+    case errc::capacity:
+      return "idem store sweep, or raise the store's limits";
+    case errc::stale_fence:
+      return "idem key get KEY   (shows the record as it is now)";
+    case errc::denied:
+      return "check user, password and rights of the store's URL";
+    case errc::too_large:
+      return "store a reference to the result instead of the result";
+    case errc::internal:
+      return "this is a fault of idem: please report it";
+    default:
+      return {};
   }
 }
 

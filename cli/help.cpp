@@ -36,6 +36,14 @@ const CLI::App& innermost(const CLI::App& root) {
   return *app;
 }
 
+bool is_flag(const CLI::Option& option) { return option.get_expected_min() == 0; }
+
+std::string without_line_breaks_around(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of('\n');
+  return begin == std::string::npos ? std::string()
+                                    : text.substr(begin, text.find_last_not_of('\n') - begin + 1);
+}
+
 Failure unknown_word(const CLI::App& app, const std::string& word) {
   const bool option = word.starts_with('-') && word != "-";
   const Words known = option ? option_names(app) : subcommand_names(app);
@@ -48,10 +56,10 @@ Failure unknown_word(const CLI::App& app, const std::string& word) {
 
 }  // namespace
 
-std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const {
+std::string HelpFormatter::make_help(const CLI::App* app, std::string,
+                                     CLI::AppFormatMode mode) const {
   std::string text = make_description(app) + "\n" + make_usage(app, full_name(*app)) + "\n";
-  const std::string examples = make_footer(app);  // begins with a line break of its own
-  if (examples.size() > 1) text += examples.substr(examples.find_first_not_of('\n')) + "\n";
+  text += without_line_breaks_around(app->get_footer()) + "\n";
   text += make_positionals(app);
   text += make_groups(app, mode);
   text += make_subcommands(app, mode);
@@ -59,16 +67,19 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppF
 }
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
-  const bool flag = option->get_type_size() == 0;
-  return flag || option->get_type_name().empty() ? std::string() : " " + option->get_type_name();
+  // A check adds its own description behind a colon.
+  const std::string type = option->get_type_name();
+  return is_flag(*option) || type.empty() ? std::string() : " " + type.substr(0, type.find(':'));
 }
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   std::string text = option->get_description();
   if (option->get_required()) return text + " (required)";
-  if (!option->get_default_str().empty())
-    return text + " (default: " + option->get_default_str() + ")";
-  return text + (option->get_type_size() == 0 ? " (default: off)" : " (default: none)");
+  if (option->check_lname("help") || option->check_lname("version")) return text;
+  if (is_flag(*option)) return text + " (default: off)";
+  return text +
+         " (default: " + (option->get_default_str().empty() ? "none" : option->get_default_str()) +
+         ")";
 }
 
 void add_global_options(CLI::App& app, Context& context, bool store) {

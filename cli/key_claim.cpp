@@ -21,8 +21,8 @@ struct Options {
 // For eval: sets the token, or leaves the exit status of a claim that was not given.
 std::string shell_lines(const ClaimOutcome& outcome) {
   if (const auto* claimed = std::get_if<Claimed>(&outcome))
-    return fmt::format("export IDEM_OWNER={} IDEM_FENCE={}\n",
-                       claimed->lease.token().owner.hex(), claimed->lease.fence());
+    return fmt::format("export IDEM_OWNER={} IDEM_FENCE={}\n", claimed->lease.token().owner.hex(),
+                       claimed->lease.fence());
   return fmt::format("(exit {})\n", static_cast<int>(exit_code(outcome)));
 }
 
@@ -33,10 +33,10 @@ ExitCode claim(const Options& options, Context& context) {
   if (!options.owner.empty()) call.owner = must(Owner::from_hex(options.owner), "--owner");
 
   IdempotencyService service(open_store(choice));
-  const ClaimOutcome outcome = must(
-      options.wait ? service.claim_or_wait(request, *options.wait, call)
-                   : service.claim(request, call),
-      choice.from);
+  const ClaimOutcome outcome =
+      must(options.wait ? service.claim_or_wait(request, *options.wait, call)
+                        : service.claim(request, call),
+           choice.from);
   if (options.export_token && !context.json) {
     print_text(shell_lines(outcome));
   } else {
@@ -49,11 +49,11 @@ ExitCode claim(const Options& options, Context& context) {
 
 void add_key_claim(CLI::App& family, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* leaf = add_leaf(
-      family, context, "claim", "Start an attempt, or learn what became of the first one",
-      {"idem key claim pay-42 --store sqlite:orders.db --request '{\"amount\":100}'",
-       "eval \"$(idem key claim pay-43 --store sqlite:orders.db --export)\" && "
-       "idem key complete pay-43 --store sqlite:orders.db --result paid"});
+  CLI::App* leaf =
+      add_leaf(family, context, "claim", "Start an attempt, or learn what became of the first one",
+               {"idem key claim pay-42 --store sqlite:orders.db --request '{\"amount\":100}'",
+                "eval \"$(idem key claim pay-43 --store sqlite:orders.db --export)\" && "
+                "idem key complete pay-43 --store sqlite:orders.db --result paid"});
   add_key(leaf, options->key);
   add_request(leaf, options->request);
   add_policy(leaf, options->policy);

@@ -65,11 +65,11 @@ ExitCode force_release(const Options& options, Context& context) {
 
 void add_key_force_release(CLI::App& family, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* leaf = add_leaf(
-      family, context, "force-release", "Remove a processing record whose owner is gone",
-      {"idem key force-release pay-42 --store sqlite:orders.db --dry-run",
-       "idem key claim pay-5 --store sqlite:orders.db && "
-       "idem key force-release pay-5 --store sqlite:orders.db --force --yes"});
+  CLI::App* leaf =
+      add_leaf(family, context, "force-release", "Remove a processing record whose owner is gone",
+               {"idem key force-release pay-42 --store sqlite:orders.db --dry-run",
+                "idem key claim pay-5 --store sqlite:orders.db && "
+                "idem key force-release pay-5 --store sqlite:orders.db --force --yes"});
   add_key(leaf, options->key);
   add_count(leaf, "--fence", options->fence, "only if the record has this fence", "as found");
   leaf->add_flag("--force", options->force, "also while the lease is live");

@@ -7,8 +7,8 @@ namespace idem::cli {
 
 void add_request(CLI::App* app, RequestOptions& into) {
   CLI::Option* text = add_text(app, "--request", into.text, "the request itself", "\"\"");
-  CLI::Option* file = app->add_option("--request-file", into.file, "file with it, - for stdin")
-                          ->type_name("FILE");
+  CLI::Option* file =
+      app->add_option("--request-file", into.file, "file with it, - for stdin")->type_name("FILE");
   CLI::Option* hash =
       app->add_option("--hash", into.hash, "its SHA-256 in hexadecimal")->type_name("HEX64");
   CLI::Option* canonical = app->add_flag("--canonical", into.canonical,

@@ -31,8 +31,7 @@ struct BytesOptions {
   [[nodiscard]] std::string value() const { return file.empty() ? text : read_file(file); }
 };
 // --NAME TEXT and --NAME-file FILE
-void add_bytes(CLI::App* app, const std::string& name, BytesOptions& into,
-               const std::string& help);
+void add_bytes(CLI::App* app, const std::string& name, BytesOptions& into, const std::string& help);
 
 // The token that claim printed: --owner and --fence, or IDEM_OWNER and IDEM_FENCE.
 struct TokenOptions {

@@ -67,7 +67,8 @@ ExitCode release(const Options& options, Context& context) {
 // Every example claims first, so that it runs as it stands.
 std::string example(const std::string& verb, const std::string& key, const std::string& rest) {
   const std::string where = key + " --store sqlite:orders.db ";
-  return "eval \"$(idem key claim " + where + "--export)\" && idem key " + verb + " " + where + rest;
+  return "eval \"$(idem key claim " + where + "--export)\" && idem key " + verb + " " + where +
+         rest;
 }
 
 CLI::App* add_verb(CLI::App& family, Context& context, const std::string& name,
@@ -84,8 +85,7 @@ CLI::App* add_verb(CLI::App& family, Context& context, const std::string& name,
 void add_key_verbs(CLI::App& family, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* leaf = add_verb(family, context, "complete", "Store the first result",
-                            example("complete", "pay-1", "--result '{\"id\":\"P1\"}'"),
-                            options);
+                            example("complete", "pay-1", "--result '{\"id\":\"P1\"}'"), options);
   add_bytes(leaf, "result", options->bytes, "the result: kept and replayed byte for byte");
   add_duration(leaf, "--ttl", options->duration, "how long it is kept", "24h");
   leaf->add_flag("--tombstone", options->tombstone,
@@ -94,8 +94,7 @@ void add_key_verbs(CLI::App& family, Context& context) {
 
   options = std::make_shared<Options>();
   leaf = add_verb(family, context, "fail", "Say that the attempt failed",
-                  example("fail", "pay-2", "--reason '503 upstream' --retry-after 30s"),
-                  options);
+                  example("fail", "pay-2", "--reason '503 upstream' --retry-after 30s"), options);
   leaf->add_option("--kind", options->kind, "retryable or final")
       ->type_name("WORD")
       ->default_str("retryable")
@@ -106,8 +105,7 @@ void add_key_verbs(CLI::App& family, Context& context) {
 
   options = std::make_shared<Options>();
   leaf = add_verb(family, context, "renew", "Make the lease last longer, from now on",
-                  example("renew", "pay-3", "--lease 5m"),
-                  options);
+                  example("renew", "pay-3", "--lease 5m"), options);
   add_duration(leaf, "--lease", options->duration, "how long, from now on", "30s");
   on_run(leaf, context, options, renew);
 

@@ -40,7 +40,8 @@ std::string shown_result(const Record& record) {
 
 std::string next_event(const Record& record, Time now) {
   switch (logical_state(&record, now)) {
-    case LogicalState::absent: return "the next claim starts afresh";
+    case LogicalState::absent:
+      return "the next claim starts afresh";
     case LogicalState::processing_live:
       return "others get in progress; if it falls silent, takeover in " +
              human(record.lease_until - now);
@@ -48,7 +49,8 @@ std::string next_event(const Record& record, Time now) {
       return "the next claim takes it over (policy hold: in doubt, until someone decides)";
     case LogicalState::success:
       return "claims get the result for another " + human(record.expires_at - now);
-    case LogicalState::failed_retryable: return "the next claim tries again";
+    case LogicalState::failed_retryable:
+      return "the next claim tries again";
     case LogicalState::failed_backoff:
       return "claims are told to wait another " + human(record.retry_at - now);
     case LogicalState::failed_final:
@@ -69,7 +71,7 @@ std::string view(const KeyOptions& key, const Record& record, Time now) {
   std::string text = fmt::format("key      {}\n", key.key);
   if (!key.biz.empty()) text += fmt::format("biz      {}\n", key.biz);
   if (!key.tenant.empty()) text += fmt::format("tenant   {}\n", key.tenant);
-  text += fmt::format("state    {}, since {}\n", state, human(now - record.update_time));
+  text += fmt::format("state    {} for {}\n", state, human(now - record.update_time));
   text += fmt::format("lease    {}\n", lease_line(record, now));
   text += fmt::format("attempt  {}, fence {}, owner {}\n", record.attempt, record.fence,
                       record.owner.hex());
@@ -124,9 +126,9 @@ std::string table(const Page& page) {
     const std::string lease = item.record.status != Status::processing ? "-"
                               : left > Micros(0)                       ? human(left)
                                                                        : "over " + human(-left);
-    text += fmt::format("{:<11} {:>7} {:>10} {:>14}  {}\n", to_string(item.record.status),
-                        item.record.attempt, human(page.now - item.record.create_time), lease,
-                        name);
+    text +=
+        fmt::format("{:<11} {:>7} {:>10} {:>14}  {}\n", to_string(item.record.status),
+                    item.record.attempt, human(page.now - item.record.create_time), lease, name);
   }
   if (!page.cursor.empty()) text += fmt::format("more: --cursor '{}'\n", page.cursor);
   return text;

@@ -9,7 +9,6 @@
 #include "commands.hpp"
 #include "help.hpp"
 
-
 namespace idem::cli {
 
 namespace {
@@ -38,8 +37,7 @@ void build(CLI::App& root, Context& context) {
 }
 
 // For `run`, everything after the first "--" is another program's command line and none of ours.
-void take_foreign_arguments(std::vector<std::string>& arguments,
-                            Context& context) {
+void take_foreign_arguments(std::vector<std::string>& arguments, Context& context) {
   const auto named = std::find_if(arguments.begin(), arguments.end(),
                                   [](const std::string& word) { return word == "run"; });
   const auto end_of_ours = std::find(arguments.begin(), arguments.end(), "--");

@@ -208,9 +208,7 @@ result<std::string> from_hex(std::string_view hex) {
   return bytes;
 }
 
-std::int64_t ms_left(Micros d) {
-  return std::chrono::floor<std::chrono::milliseconds>(d).count();
-}
+std::int64_t ms_left(Micros d) { return std::chrono::floor<std::chrono::milliseconds>(d).count(); }
 
 std::int64_t ms_to_wait(Micros d) {
   return std::chrono::ceil<std::chrono::milliseconds>(d).count();

@@ -66,9 +66,12 @@ ExitCode sweep(const SweepOptions& options, Context& context) {
 
 std::string_view to_word(Durability durability) {
   switch (durability) {
-    case Durability::none: return "none";
-    case Durability::process: return "process";
-    case Durability::power: return "power";
+    case Durability::none:
+      return "none";
+    case Durability::process:
+      return "process";
+    case Durability::power:
+      return "power";
   }
   return "?";
 }

@@ -120,9 +120,8 @@ void show_crash(Transcript& transcript) {
   IdempotencyService service(must(open(scratch.url())));
   const Request request{kDemoKey, Fingerprint::of_bytes("parcel 42")};
 
-  transcript.fact(dead.fence != 0,
-                  fmt::format("worker {} claimed '{}' for {}, fence {}", pid, kDemoKey,
-                              human(kDemoLease), dead.fence));
+  transcript.fact(dead.fence != 0, fmt::format("worker {} claimed '{}' for {}, fence {}", pid,
+                                               kDemoKey, human(kDemoLease), dead.fence));
   transcript.fact(worker.kill(), fmt::format("kill -9 {}", pid));
   const auto early = service.claim(request);
   transcript.fact(early && std::holds_alternative<InProgress>(*early),

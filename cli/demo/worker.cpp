@@ -23,8 +23,7 @@ ExitCode be_worker(const std::string& store_url) {
   IdempotencyService service(must(open(store_url)));
   CallOptions options;
   options.policy.lease = kDemoLease;
-  const auto outcome =
-      must(service.claim({kDemoKey, Fingerprint::of_bytes("parcel 42")}, options));
+  const auto outcome = must(service.claim({kDemoKey, Fingerprint::of_bytes("parcel 42")}, options));
   const auto* claimed = std::get_if<Claimed>(&outcome);
   if (claimed == nullptr) return exit_code(outcome);
   const Token token = claimed->lease.token();

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "commands.hpp"
-#include "options.hpp"
 #include "child.hpp"
+#include "commands.hpp"
 #include "envelope.hpp"
+#include "options.hpp"
 #include "run_store.hpp"
 
 namespace idem::cli {
@@ -178,8 +178,7 @@ struct TellOutcome {
     return claim_answer(other, "was used before for another command line");
   }
   ExitCode operator()(const Backoff& backoff) const {
-    return claim_answer(backoff,
-                        fmt::format("failed; next try in {}", human(backoff.retry_after)));
+    return claim_answer(backoff, fmt::format("failed; next try in {}", human(backoff.retry_after)));
   }
   ExitCode operator()(const Failed& failed) const {
     return claim_answer(failed, "failed before: " + failed.reason);
@@ -214,10 +213,10 @@ ExitCode Run::operator()() {
     if (!outcome) {
       const Error& error = outcome.error();
       if (!end_.started) throw Failure(error).from(from);
-      throw Failure(fail(error.code,
-                         fmt::format("the command ran (exit status {}), but that could not be "
-                                     "recorded: {}",
-                                     end_.status, error.message)))
+      throw Failure(
+          fail(error.code, fmt::format("the command ran (exit status {}), but that could not be "
+                                       "recorded: {}",
+                                       end_.status, error.message)))
           .from(from);
     }
     if (std::holds_alternative<InProgress>(*outcome)) {
@@ -240,12 +239,12 @@ ExitCode run(const Options& options, Context& context) {
 
 void add_run(CLI::App& root, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* leaf = add_leaf(
-      root, context, "run",
-      "Run a command once per key: later runs get its output and exit status\n"
-      "Usage form: idem run --key KEY [OPTIONS] -- COMMAND ARGUMENT...",
-      {"idem run --key nightly-report -- sh -c 'date +%s%N'",
-       "idem run --key \"backup-$(date +%F)\" --lease 5m --wait 30s -- echo done"});
+  CLI::App* leaf =
+      add_leaf(root, context, "run",
+               "Run a command once per key: later runs get its output and exit status\n"
+               "Usage form: idem run --key KEY [OPTIONS] -- COMMAND ARGUMENT...",
+               {"idem run --key nightly-report -- sh -c 'date +%s%N'",
+                "idem run --key \"backup-$(date +%F)\" --lease 5m --wait 30s -- echo done"});
   add_text(leaf, "--key", options->key.key, "names the work: same key, same run")->required();
   add_scope(leaf, options->key);
   leaf->add_option("--request", options->request_file,

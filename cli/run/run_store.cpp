@@ -42,14 +42,14 @@ StorePtr open_default(std::string& from) {
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   if (error)
-    throw Failure(fail(errc::cannot_open, "cannot make " + file.parent_path().string() + ": " +
-                                              error.message()))
+    throw Failure(fail(errc::cannot_open,
+                       "cannot make " + file.parent_path().string() + ": " + error.message()))
         .from(from);
   const bool fresh = !fs::exists(file);
   if (fresh) fs::permissions(file.parent_path(), fs::perms::owner_all, error);
   StorePtr store = must(open(url_of(file)), from);
-  if (fresh) fmt::print(stderr, "idem: results are kept in {} (--store says otherwise)\n",
-                        file.string());
+  if (fresh)
+    fmt::print(stderr, "idem: results are kept in {} (--store says otherwise)\n", file.string());
   return store;
 }
 

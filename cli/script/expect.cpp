@@ -45,8 +45,7 @@ std::optional<std::string> Expectations::compare(const std::string& path, const 
 }
 
 std::optional<std::string> Expectations::compare_members(const std::string& path,
-                                                         const Json& expected,
-                                                         const Json& actual) {
+                                                         const Json& expected, const Json& actual) {
   for (const auto& [name, value] : expected.items()) {
     const auto at = actual.find(name);
     if (auto found = compare(path.empty() ? name : path + "." + name, value,

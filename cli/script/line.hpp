@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "failure.hpp"
-#include "render.hpp"
 #include "idem/store_url.hpp"
+#include "render.hpp"
 
 namespace idem::cli {
 

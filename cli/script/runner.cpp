@@ -108,22 +108,14 @@ ScriptRunner::ScriptRunner(StorePtr store, Clock& clock)
 
 const std::map<std::string, ScriptRunner::Operation, std::less<>>& ScriptRunner::operations() {
   static const std::map<std::string, Operation, std::less<>> kOperations{
-      {"claim", &ScriptRunner::claim},
-      {"complete", &ScriptRunner::complete},
-      {"fail", &ScriptRunner::fail_attempt},
-      {"renew", &ScriptRunner::renew},
-      {"release", &ScriptRunner::release},
-      {"get", &ScriptRunner::get},
-      {"sweep", &ScriptRunner::sweep},
-      {"list", &ScriptRunner::list},
-      {"stats", &ScriptRunner::stats},
-      {"force_release", &ScriptRunner::force_release},
-      {"force_fail", &ScriptRunner::force_fail},
-      {"resolve", &ScriptRunner::resolve},
-      {"claim_many", &ScriptRunner::claim_many},
-      {"complete_many", &ScriptRunner::complete_many},
-      {"accept", &ScriptRunner::accept},
-      {"advance", &ScriptRunner::advance},
+      {"claim", &ScriptRunner::claim},           {"complete", &ScriptRunner::complete},
+      {"fail", &ScriptRunner::fail_attempt},     {"renew", &ScriptRunner::renew},
+      {"release", &ScriptRunner::release},       {"get", &ScriptRunner::get},
+      {"sweep", &ScriptRunner::sweep},           {"list", &ScriptRunner::list},
+      {"stats", &ScriptRunner::stats},           {"force_release", &ScriptRunner::force_release},
+      {"force_fail", &ScriptRunner::force_fail}, {"resolve", &ScriptRunner::resolve},
+      {"claim_many", &ScriptRunner::claim_many}, {"complete_many", &ScriptRunner::complete_many},
+      {"accept", &ScriptRunner::accept},         {"advance", &ScriptRunner::advance},
   };
   return kOperations;
 }

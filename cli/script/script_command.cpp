@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "commands.hpp"
-#include "options.hpp"
 #include "expect.hpp"
+#include "options.hpp"
 #include "private_store.hpp"
 #include "runner.hpp"
 
@@ -102,12 +102,12 @@ ExitCode script(const Options& options, Context& context) {
 
 void add_script(CLI::App& root, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* leaf = add_leaf(
-      root, context, "script",
-      "Run scenario files: one JSON object a line in, one a line out.\n"
-      "Each file gets a store of its own, empty and removed afterwards (default: memory:)",
-      {"echo '{\"op\":\"claim\",\"key\":\"k1\",\"expect\":{\"outcome\":\"claimed\"}}' | "
-       "idem script --store memory: -"});
+  CLI::App* leaf =
+      add_leaf(root, context, "script",
+               "Run scenario files: one JSON object a line in, one a line out.\n"
+               "Each file gets a store of its own, empty and removed afterwards (default: memory:)",
+               {"echo '{\"op\":\"claim\",\"key\":\"k1\",\"expect\":{\"outcome\":\"claimed\"}}' | "
+                "idem script --store memory: -"});
   leaf->add_option("FILE", options->files, "scenario files, - for standard input")
       ->type_name("")
       ->required()

@@ -22,7 +22,7 @@ struct SequenceOptions {
   std::string tenant;
   std::string biz_type = "idem.sequence";  // the marks of guards with different types never meet
   Duration keep = kDurationMax;            // a stream that is silent for so long is forgotten
-  bool refuse_gaps = false;  // accept only newest + 1, and 1 as the first of a stream
+  bool refuse_gaps = false;                // accept only newest + 1, and 1 as the first of a stream
 };
 
 // The mark was moved to this number: let the event take effect.
