@@ -94,6 +94,11 @@ result<Connection> open_writer(const std::string& path, const SqliteOptions& opt
       return connection->error(SQLITE_READONLY, Phase::open, "cannot write to");
     if (auto wal = switch_to_wal(*connection, options.busy_timeout); !wal) return wal.error();
   }
+  if (options.pages_max != 0) {
+    const auto limit =
+        connection->integer_of("PRAGMA max_page_count=" + std::to_string(options.pages_max));
+    if (!limit) return limit.error();
+  }
   if (auto schema = ensure_schema(*connection); !schema) return schema.error();
   return connection;
 }

@@ -1,6 +1,7 @@
 // execute(): running the caller's action under a claim and a heartbeat.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
 #include <thread>
 
@@ -183,6 +184,7 @@ TEST_F(Execute, H09ShutdownStopsWhatListensAndWaitsOnlyForTheGrace) {
       return "late";
     });
   }
+  started.wait();
   std::latch waiting(10);
   for (int i = 0; i < 10; ++i) {
     threads.emplace_back([&] {
@@ -190,14 +192,20 @@ TEST_F(Execute, H09ShutdownStopsWhatListensAndWaitsOnlyForTheGrace) {
       EXPECT_THAT(service_.wait(request("deaf0"), 1h), HasError(errc::shutting_down));
     });
   }
-  started.wait();
   waiting.wait();
-  std::thread shutdown([&] { service_.shutdown(1s); });
+  std::atomic<bool> shut{false};
+  std::thread shutdown([&] {
+    service_.shutdown(1s);
+    shut = true;
+  });
   let_end.count_down();
   // The listening and the ending ones are back when nothing but the deaf is processing.
   IdempotencyService other(store_, options_);
   while (store_->stats()->processing != kDeaf) std::this_thread::yield();
-  clock_.advance(1s);
+  while (!shut) {  // its grace begins at a time of its own
+    clock_.advance(100ms);
+    std::this_thread::yield();
+  }
   shutdown.join();
   EXPECT_THAT(service_.claim(request("new")), HasError(errc::shutting_down));
   for (int i = 0; i < kEnding; ++i) {

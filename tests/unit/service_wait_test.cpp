@@ -130,19 +130,23 @@ INSTANTIATE_TEST_SUITE_P(Stores, Waiting, ::testing::Bool(),
 // On a virtual clock nothing runs by itself; one thread waits, the other lets time go by.
 TEST(WaitingOnAVirtualClock, EndsWhenTheClockReachesTheLimitOrTheLeasesEnd) {
   VirtualClock clock;
+  const auto store = std::make_shared<PolledStore>(std::make_shared<ReferenceStore>(clock));
   IdempotencyService service(
-      std::make_shared<ReferenceStore>(clock),
-      {.policy = {}, .biz_types = {}, .timeout = 5s, .clock = &clock, .observer = {}});
+      store, {.policy = {}, .biz_types = {}, .timeout = 5s, .clock = &clock, .observer = {}});
   const Request request{"k", Fingerprint::of_bytes("k")};
   auto owner = service.claim(request);
-  std::atomic<bool> over{false};
+  std::atomic<bool> first_over{false}, over{false};
   std::thread waiter([&] {
-    EXPECT_THAT(service.wait(request, 10s), IsInProgress());
+    EXPECT_THAT(service.wait(request, 10s), IsInProgress(RetryAfter(20s)));
+    first_over = true;
     EXPECT_THAT(service.wait(request, 1h), IsClaimable());
     over = true;
   });
+  while (store->reads == 0) std::this_thread::yield();  // its limit is set by then
+  clock.advance(10s);
+  while (!first_over) std::this_thread::yield();
   while (!over) {
-    clock.advance(10ms);
+    clock.advance(10s);
     std::this_thread::yield();
   }
   waiter.join();

@@ -27,8 +27,9 @@ struct SqliteOptions {
   std::string path;  // relative to the working directory at open; ":memory:" for a private database
   Synchronous synchronous = Synchronous::full;
   Duration busy_timeout = std::chrono::seconds(5);  // how long to wait for another process's write
-  std::size_t readers = 4;  // connections that read at once, opened when needed
-  Clock* clock = nullptr;   // nullptr: system_clock(). Must outlive the store
+  std::size_t readers = 4;      // connections that read at once, opened when needed
+  std::uint64_t pages_max = 0;  // of 4 KiB; more is capacity. 0: as many as the disk holds
+  Clock* clock = nullptr;       // nullptr: system_clock(). Must outlive the store
 };
 
 // Opens the database, makes it if it is not there, and makes or verifies the tables.
