@@ -1,6 +1,7 @@
 #include "expect.hpp"
 
 #include "failure.hpp"
+#include "line.hpp"
 
 namespace idem::cli {
 
@@ -75,6 +76,7 @@ bool Expectations::holds(const std::string& rule, const Json& operand, const Jso
     saved_[operand.get<std::string>()] = *actual;
     return true;
   }
+  if (rule == "$pattern") return *actual == pattern(operand.get<std::uint64_t>());
   if (rule == "$same") return saved(operand) == *actual;
   const Json& bound = operand.is_string() ? saved(operand) : operand;
   if (rule == "$gt") return *actual > bound;
