@@ -11,7 +11,11 @@ CLI::App* add_leaf(CLI::App& parent, Context& context, const std::string& name,
   std::string footer = "Examples:\n";
   for (const std::string& example : examples) footer += "  " + example + "\n";
   leaf->footer(footer);
-  add_global_options(*leaf, context, needs == Needs::store);
+  const bool looks = needs == Needs::store_or_runs;
+  add_global_options(*leaf, context,
+                     needs == Needs::nothing ? ""
+                     : looks                 ? "$IDEM_STORE, else the file of idem run"
+                                             : "$IDEM_STORE");
   return leaf;
 }
 

@@ -12,7 +12,11 @@
 
 namespace idem::cli {
 
-enum class Needs { store, nothing };
+enum class Needs {
+  store,
+  store_or_runs,  // without one: the file of `idem run`
+  nothing,
+};
 
 // A command that does something: --json, --store if it needs one, and its help with `examples`.
 CLI::App* add_leaf(CLI::App& parent, Context& context, const std::string& name,
