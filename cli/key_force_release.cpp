@@ -70,7 +70,7 @@ void add_key_force_release(CLI::App& family, Context& context) {
                {"idem key force-release pay-42 --store sqlite:orders.db --dry-run",
                 "idem key claim pay-5 --store sqlite:orders.db && "
                 "idem key force-release pay-5 --store sqlite:orders.db --force --yes"},
-               Needs::store_or_runs);
+               kNamedStoreOrRuns);
   add_key(leaf, options->key);
   add_count(leaf, "--fence", options->fence, "only if the record has this fence", "as found");
   leaf->add_flag("--force", options->force, "also while the lease is live");

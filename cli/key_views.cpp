@@ -160,7 +160,7 @@ void add_key_views(CLI::App& family, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* leaf =
       add_leaf(family, context, "get", "Show one record, and what will happen to it next",
-               {"idem key get pay-42 --store sqlite:orders.db"}, Needs::store_or_runs);
+               {"idem key get pay-42 --store sqlite:orders.db"}, kNamedStoreOrRuns);
   add_key(leaf, options->key);
   on_run(leaf, context, options, get);
 
@@ -168,7 +168,7 @@ void add_key_views(CLI::App& family, Context& context) {
   leaf = add_leaf(family, context, "list", "List records",
                   {"idem key list --store sqlite:orders.db",
                    "idem key list --store sqlite:orders.db --lapsed-for 10m"},
-                  Needs::store_or_runs);
+                  kNamedStoreOrRuns);
   add_scope(leaf, options->key);
   leaf->add_option("--status", options->status, "processing, success or failed")
       ->type_name("WORD")

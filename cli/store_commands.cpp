@@ -127,7 +127,7 @@ void add_store_commands(CLI::App& root, Context& context) {
                             "Give up on attempts that never reported; free what is past its time",
                             {"idem store sweep --store sqlite:orders.db --dry-run",
                              "idem store sweep --store sqlite:orders.db"},
-                            Needs::store_or_runs);
+                            kNamedStoreOrRuns);
   add_count(leaf, "--limit", options->limit, "records to a step", "500");
   add_duration(leaf, "--stuck-after", options->stuck_after,
                "silence after which an attempt with a lease that is over counts as abandoned",
@@ -137,10 +137,10 @@ void add_store_commands(CLI::App& root, Context& context) {
   on_run(leaf, context, options, sweep);
 
   leaf = add_leaf(*family, context, "stats", "Count the records and their bytes",
-                  {"idem store stats --store sqlite:orders.db"}, Needs::store_or_runs);
+                  {"idem store stats --store sqlite:orders.db"}, kNamedStoreOrRuns);
   on_run(leaf, context, std::make_shared<NoOptions>(), stats);
   leaf = add_leaf(*family, context, "schema", "Show what the store makes in its database",
-                  {"idem store schema --store sqlite:orders.db"}, Needs::store_or_runs);
+                  {"idem store schema --store sqlite:orders.db"}, kNamedStoreOrRuns);
   on_run(leaf, context, std::make_shared<NoOptions>(), schema);
 }
 

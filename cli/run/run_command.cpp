@@ -244,7 +244,8 @@ void add_run(CLI::App& root, Context& context) {
                "Run a command once per key: later runs get its output and exit status\n"
                "Usage form: idem run --key KEY [OPTIONS] -- COMMAND ARGUMENT...",
                {"idem run --key nightly-report -- sh -c 'date +%s%N'",
-                "idem run --key \"backup-$(date +%F)\" --lease 5m --wait 30s -- echo done"});
+                "idem run --key \"backup-$(date +%F)\" --lease 5m --wait 30s -- echo done"},
+               "$IDEM_STORE, else $XDG_STATE_HOME/idem/run.db");
   add_text(leaf, "--key", options->key.key, "names the work: same key, same run")->required();
   add_scope(leaf, options->key);
   leaf->add_option("--request", options->request_file,
