@@ -129,7 +129,9 @@ TEST_F(SequenceGuardTest, AStoreThatNeverAnswersIsUnknown) {
 
 // With refuse_gaps nothing overtakes a missing event.
 TEST_F(SequenceGuardTest, GapsAreRefusedWhereAskedFor) {
-  SequenceGuard guard(store, {.refuse_gaps = true});
+  SequenceOptions options;
+  options.refuse_gaps = true;
+  SequenceGuard guard(store, options);
   const auto early = guard.accept("s", 2);
   ASSERT_TRUE(is<Gap>(early));
   EXPECT_EQ(std::get<Gap>(*early).newest, 0U);
@@ -142,7 +144,9 @@ TEST_F(SequenceGuardTest, GapsAreRefusedWhereAskedFor) {
 
 // A forgotten stream starts again; the boundary is the instant itself.
 TEST_F(SequenceGuardTest, AStreamIsForgottenWhenItsTimeIsOver) {
-  SequenceGuard guard(store, {.keep = std::chrono::hours(1)});
+  SequenceOptions options;
+  options.keep = std::chrono::hours(1);
+  SequenceGuard guard(store, options);
   ASSERT_TRUE(is<Applied>(guard.accept("s", 9)));
   clock.advance(std::chrono::hours(1) - Micros(1));
   EXPECT_TRUE(is<Stale>(guard.accept("s", 8)));
