@@ -5,7 +5,11 @@ set -euo pipefail
 
 idem=$(realpath "$1")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+clean_up() {
+  jobs -p | xargs -r kill -9 2>/dev/null || true
+  rm -rf "$work"
+}
+trap clean_up EXIT
 cd "$work"
 mkdir bin
 ln -s "$idem" bin/idem

@@ -18,11 +18,11 @@ ended() { # PID: blocks until that process is no more; bounded by the test's own
 }
 
 # kill -9: the command dies with its run, the key is taken over when the lease is over.
-start killed --lease 2s
+start killed --lease 8s
 kill -9 "$run"
+expect_exit 11 idem run --key killed --lease 8s -- sh -c 'echo $$ >started; read -r _ <never'
 ended "$command"
-expect_exit 11 idem run --key killed --lease 2s -- sh -c 'echo $$ >started; read -r _ <never'
-idem run --key killed --lease 2s --wait 60s -- sh -c 'echo $$ >started; read -r _ <never' &
+idem run --key killed --lease 8s --wait 60s -- sh -c 'echo $$ >started; read -r _ <never' &
 successor=$!
 read -r second <started
 [ "$second" != "$command" ] || fail_test 'no second execution'
