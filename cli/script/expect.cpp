@@ -49,9 +49,10 @@ std::optional<std::string> Expectations::compare_members(const std::string& path
                                                          const Json& expected, const Json& actual) {
   for (const auto& [name, value] : expected.items()) {
     const auto at = actual.find(name);
-    if (auto found = compare(path.empty() ? name : path + "." + name, value,
-                             at == actual.end() ? nullptr : &*at))
-      return found;
+    std::string inner = path;
+    if (!inner.empty()) inner += '.';
+    inner += name;
+    if (auto found = compare(inner, value, at == actual.end() ? nullptr : &*at)) return found;
   }
   return std::nullopt;
 }
