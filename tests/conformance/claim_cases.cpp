@@ -125,9 +125,9 @@ TEST_P(VerbContract, HoldLeavesALapsedClaimToAPerson) {
   EXPECT_THAT(claim("k", "body", hold), IsInProgress());
   advance(30s);
   const Record before = record("k");
-  EXPECT_THAT(claim("k", "body", hold),
-              IsInDoubt(::testing::AllOf(AttemptIs(1), ::testing::Field(&InDoubt::fence,
-                                                                        lost.fence()))));
+  EXPECT_THAT(
+      claim("k", "body", hold),
+      IsInDoubt(::testing::AllOf(AttemptIs(1), ::testing::Field(&InDoubt::fence, lost.fence()))));
   EXPECT_EQ(record("k"), before);
   advance(24h * 365);
   EXPECT_THAT(service().sweep(), SweptOf(0, 0));

@@ -65,9 +65,8 @@ TEST_P(VerbContract, H18AKeyFromBusinessFactsIgnoresDeliveries) {
 
 // H32: results of every size up to the maximum; over it nothing is sent.
 TEST_P(VerbContract, H32ResultSizes) {
-  for (const std::size_t size :
-       {std::size_t{0}, std::size_t{1}, std::size_t{65535}, std::size_t{65536},
-        std::size_t{117465}, std::size_t{1048576}}) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{65535},
+                                 std::size_t{65536}, std::size_t{117465}, std::size_t{1048576}}) {
     const std::string key = "k" + std::to_string(size);
     std::string result(size, 'x');
     for (std::size_t i = 0; i < size; i += 97) result[i] = static_cast<char>(i >> 5);
