@@ -150,6 +150,7 @@ TEST_P(Concurrency, ASweepNeverRemovesWhatWasClaimedAgain) {
     Draft dying = processing(1);
     dying.keep = Micros(1);
     const Record old = insert(store(), {"", "", key}, dying).held;
+    ASSERT_LE(old.expires_at - old.update_time, 1ms) << "or it never expires";
     Answer seen;
     do seen = load(store(), {"", "", key});
     while (!old.expired(seen.now));
