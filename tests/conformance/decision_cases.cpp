@@ -143,7 +143,8 @@ class Stage {
     std::string actual = cell.verb(scene) + ">";
     const auto after = raw(raw_store_, scene.key);
     // An expired record is absent; it may be freed by whoever comes across it.
-    const bool freed = !after && scene.state[0] == 'X' && !wanted.ends_with(">N");
+    const bool freed = !after && scene.state[0] == 'X';
+    if (freed && wanted.ends_with(">N")) wanted.replace(wanted.size() - 1, 1, "=");
     actual += after == scene.before || freed ? "=" : state_of(after, scenery_.now());
     if (!exact_) {
       actual = without_details(actual);
