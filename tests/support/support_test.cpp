@@ -30,7 +30,7 @@ TEST(Matchers, AFailureNamesOutcomeAttemptAndLease) {
 }
 
 TEST(Matchers, TellOneOutcomeFromAnother) {
-  const result<ClaimOutcome> replay = ClaimOutcome(Replay{.result = "paid"});
+  const result<ClaimOutcome> replay = ClaimOutcome(Replay{"paid", false, true, 4, {}});
   EXPECT_THAT(replay, ReplayOf("paid"));
   EXPECT_THAT(replay, ::testing::Not(ReplayOf("other")));
   EXPECT_THAT(replay, ::testing::Not(IsInProgress()));
