@@ -26,7 +26,7 @@ class KeyBlock {
   std::string text_;
 };
 
-// Threads draw from 16,384 keys in an order of their own.
+// Random numbers for drawing keys in the timed loop: about a nanosecond each.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15U + 1) {}

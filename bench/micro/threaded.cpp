@@ -5,7 +5,6 @@
 namespace idem::bench {
 namespace {
 
-// A row takes this long or longer; scripts that want it shorter say --benchmark_min_time.
 constexpr int kThreadsMax = 8;
 
 }  // namespace

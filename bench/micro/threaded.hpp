@@ -1,6 +1,6 @@
 // The only way to register a benchmark of a store: by wall clock, with one row for each number of
 // threads. Divided by processor time a call that blocks would look hundreds of times too fast.
-// scripts and tests/bench refuse any other mention of threads in this folder.
+// A test in tests/bench refuses any other mention of threads in this folder.
 #pragma once
 
 #include <benchmark/benchmark.h>
