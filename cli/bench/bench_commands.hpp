@@ -8,5 +8,6 @@
 namespace idem::cli {
 
 void add_bench_run(CLI::App& family, Context& context);
+void add_bench_compare(CLI::App& family, Context& context);
 
 }  // namespace idem::cli

@@ -10,6 +10,7 @@ void add_bench(CLI::App& root, Context& context) {
   family->require_subcommand(1);
   family->footer("Examples:\n  idem bench run --quick\n");
   add_bench_run(*family, context);
+  add_bench_compare(*family, context);
 }
 
 }  // namespace idem::cli
