@@ -12,6 +12,7 @@ void add_key_commands(CLI::App& root, Context& context);
 void add_store_commands(CLI::App& root, Context& context);
 void add_script(CLI::App& root, Context& context);
 void add_demo(CLI::App& root, Context& context);
+void add_bench(CLI::App& root, Context& context);
 void add_about_commands(CLI::App& root, Context& context);  // stores, version, completion
 
 // Key commands in their own files.

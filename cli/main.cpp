@@ -32,7 +32,7 @@ void build(CLI::App& root, Context& context) {
   add_store_commands(root, context);
   add_script(root, context);
   add_demo(root, context);
-  // A family that lives elsewhere (the benchmark's) is added here.
+  add_bench(root, context);
   add_about_commands(root, context);
 }
 
