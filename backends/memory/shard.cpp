@@ -493,23 +493,27 @@ std::size_t Shard::evict(Time now, std::size_t limit) {
   return removed;
 }
 
-void Shard::keep_house(Time now) {
+std::size_t Shard::keep_house(Time now) {
   if (slab_.wants_reclaim()) slab_.reclaim(64);
   const std::uint32_t chunks = slab_.chunks();
-  if (chunks == 0) return;
+  if (chunks == 0) return 0;
   const std::uint64_t when = Due::code(now, birth_);
   // relaxed, and not one step: two threads looking at the same chunk is no harm
   const std::uint32_t cursor = house_cursor_.load(std::memory_order_relaxed);
   house_cursor_.store(cursor + 2, std::memory_order_relaxed);
   int tries = 0;
+  std::size_t removed = 0;
   for (std::uint32_t i = 0; i < std::min(chunks, 2U); ++i) {
     slab_.sweep_chunk((cursor + i) % chunks, when,
                       [&](std::uint32_t number, const Due& due) {
                         ++tries;
-                        return evict_one(number, due, now);
+                        const Slab::Found found = evict_one(number, due, now);
+                        removed += found == Slab::Found::removed ? 1 : 0;
+                        return found;
                       },
                       [&] { return tries >= 4; });
   }
+  return removed;
 }
 
 std::uint64_t Shard::records() const {

@@ -128,8 +128,8 @@ class Shard {
   // Removes up to `limit` expired records, everywhere; how many.
   [[nodiscard]] std::size_t evict(Time now, std::size_t limit);
   // A writer's share of the housekeeping: a look at two chunks' bounds, at most four removals,
-  // at most 64 cells freed.
-  void keep_house(Time now);
+  // at most 64 cells freed. How many expired records went.
+  std::size_t keep_house(Time now);
   void reclaim(std::size_t limit) { slab_.reclaim(limit); }
 
   // The current records of the first run at or after `from`; false: there is none.
