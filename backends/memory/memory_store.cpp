@@ -53,13 +53,13 @@ struct Cursor {
 };
 
 bool wanted(const ListQuery& query, const Cell& cell, Time now) {
-  if (now >= cell.expires_at) return false;
+  if (now >= cell.expires_at()) return false;
   if (query.status && cell.status != *query.status) return false;
   if (query.tenant && cell.key().tenant != *query.tenant) return false;
   if (query.biz_type && cell.key().biz_type != *query.biz_type) return false;
   if (!query.lapsed_for) return true;
-  return cell.status == Status::processing && now >= cell.until &&
-         now - cell.update_time >= *query.lapsed_for;
+  return cell.status == Status::processing && now >= cell.until() &&
+         now - cell.updated() >= *query.lapsed_for;
 }
 
 Listed listed(const Cell& cell) {
@@ -243,7 +243,7 @@ class MemoryStore::Impl {
             if (cell->status == Status::processing) ++stats.processing;
             if (cell->status == Status::success) ++stats.success;
             if (cell->status == Status::failed) ++stats.failed;
-            if (now >= cell->expires_at) ++stats.expired;
+            if (now >= cell->expires_at()) ++stats.expired;
           }
           if (!run.empty()) order = memory::record_order(run.front()->hash);
           more = more && order != 0xFFFFFFFFU;
