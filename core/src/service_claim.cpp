@@ -20,7 +20,8 @@ result<ClaimOutcome> ServiceImpl::claim(const Request& request, const CallOption
   if (!policy->enabled) return bypass(request, *policy);
   ClaimPlan plan{&request, *policy,
                  command::Claim{request.fingerprint,
-                                options.owner ? *options.owner : Owner::random(), *policy}};
+                                options.owner ? *options.owner : Owner::random(), *policy},
+                 clock_.now()};
   Call call;
   call.key = request.key;
   call.command = &plan.command;
