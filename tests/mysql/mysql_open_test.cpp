@@ -54,7 +54,7 @@ TEST(MysqlUrl, WhatIsWrongIsNamed) {
            {"mysql://u@h/db?connections=0", "connections"},
            {"mysql://u@h/db?connections=65", "connections"},
            {"mysql://u@h/db?timeout=5", "timeout"},
-           {"mysql://u@h/db?tabel=x", "table"}}) {
+           {"mysql://u@h/db?tables=x", "did you mean 'table'"}}) {
     const auto options = parse(text);
     ASSERT_FALSE(options) << text;
     EXPECT_EQ(options.error().code, errc::invalid_argument) << text;
