@@ -86,7 +86,7 @@ Fault delete_rows(const Work& work, std::span<Doomed> rows, bool only_expired, T
   }
   for (Doomed* row : todo) {
     row->took = Took::no;
-    row->fault = {Fault::Kind::refused, false, fail(errc::busy, "remove: deadlocks")};
+    row->fault = {Fault::Kind::refused, false, false, fail(errc::busy, "remove: deadlocks")};
   }
   return {};
 }
@@ -107,7 +107,7 @@ Fault remove(const Work& work, std::span<Remove* const> ops) {
   }
   if (rows.empty()) return {};
   Time now{};
-  if (Fault fault = delete_rows(work, rows, false, now)) return fault;
+  const Fault broken = delete_rows(work, rows, false, now);
   std::vector<Item> stale;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Answer& answer = matching[i]->answer;
@@ -117,10 +117,11 @@ Fault remove(const Work& work, std::span<Remove* const> ops) {
       answer.held = {};
     } else if (rows[i].fault) {
       answer_failed(answer, rows[i].fault.error);
-    } else {
+    } else if (rows[i].took == Took::no) {
       stale.push_back({matching[i]->key, &answer});
     }
   }
+  if (broken) return broken;
   if (const Fault fault = load_all(work, stale)) return not_applied(fault);
   return {};
 }

@@ -107,7 +107,7 @@ Fault fault_of(const boost::mysql::error_code& code, const boost::mysql::diagnos
       number != 0 ? meaning_of(number) : Meaning{Kind::broken, errc::unknown, true, ""};
   // A fatal error we have no better word for: the connection's state cannot be trusted.
   if (fatal && meaning.code == errc::internal) meaning = {Kind::broken, errc::unknown, true, ""};
-  return {meaning.kind, meaning.close || fatal,
+  return {meaning.kind, meaning.close || fatal, false,
           fail(meaning.code,
                std::string(what) + ": " + said(code, server_said) + std::string(meaning.remedy))};
 }
@@ -137,7 +137,7 @@ Error connect_error(const boost::mysql::error_code& code,
 }
 
 Fault no_reply(std::string_view what) {
-  return {Kind::broken, true,
+  return {Kind::broken, true, false,
           fail(errc::unknown, std::string(what) + ": no reply within the deadline")};
 }
 

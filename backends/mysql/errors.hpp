@@ -20,7 +20,8 @@ struct Fault {
     broken,     // no answer, or none to be trusted: a write may have been applied
   };
   Kind kind = Kind::none;
-  bool close = false;  // the connection is of no more use
+  bool close = false;   // the connection is of no more use
+  bool unsent = false;  // nothing of the statement was sent: another connection may do it
   Error error;
 
   [[nodiscard]] explicit operator bool() const { return kind != Kind::none; }

@@ -62,8 +62,10 @@ class Inserter {
     if (duplicates > kReadFirstPermille) {
       if (const Fault fault = drop_standing()) return not_applied(fault);
     }
-    for (int tries = 0; !todo_.empty() && tries < kUnitRuns; ++tries) {
+    for (int in_vain = 0; !todo_.empty() && in_vain < kUnitRuns;) {
+      const std::size_t before = todo_.size();
       if (Fault fault = round()) return fault;
+      in_vain = todo_.size() < before ? 0 : in_vain + 1;
     }
     for (Insert* op : todo_) answer_failed(op->answer, fail(errc::busy, "insert: deadlocks"));
     return {};

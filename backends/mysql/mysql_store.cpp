@@ -109,36 +109,36 @@ class MysqlStore final : public IdempotencyStore {
           break;
       }
     }
-    perform(loads, mysql::load, true);
-    perform(inserts, mysql::insert, false);
-    perform(replaces, mysql::replace, false);
-    perform(removes, mysql::remove, false);
+    perform(std::move(loads), mysql::load, true);
+    perform(std::move(inserts), mysql::insert, false);
+    perform(std::move(replaces), mysql::replace, false);
+    perform(std::move(removes), mysql::remove, false);
   }
 
-  // Answers every operation. `reads`: nothing is ever applied, so a broken connection is no doubt,
-  // and the batch is asked once more on another one.
+  // Answers every operation. `reads`: nothing is ever applied, so a broken connection is no doubt.
+  // What was surely not sent, or only reads, is tried once more on another connection.
   template <class Op>
-  void perform(const std::vector<Op*>& ops, Fault (*operation)(const Work&, std::span<Op* const>),
+  void perform(std::vector<Op*> ops, Fault (*operation)(const Work&, std::span<Op* const>),
                bool reads) {
     if (ops.empty()) return;
     const Budget budget(options_.timeout);
+    for (Op* op : ops) mysql::answer_later(op->answer);
     Fault fault;
-    for (int tries = 0; tries < (reads ? 2 : 1); ++tries) {
-      for (Op* op : ops) mysql::answer_later(op->answer);
+    for (int tries = 0; tries < 2; ++tries) {
       auto session = pool_->take(budget);
       if (!session) {
-        fault = {Fault::Kind::refused, false, session.error()};
+        fault = {Fault::Kind::refused, false, false, session.error()};
         break;
       }
       fault = guarded(**session, [&] { return operation(work_on(**session, budget), ops); });
       pool_->give_back(std::move(*session));
-      if (fault.kind != Fault::Kind::broken) break;
+      std::erase_if(ops, [](const Op* op) { return !mysql::unanswered(op->answer); });
+      if (ops.empty() || !(fault.unsent || (reads && fault.kind == Fault::Kind::broken))) break;
     }
-    if (!fault) return;
+    if (ops.empty()) return;
     if (reads) fault = mysql::not_applied(std::move(fault));
-    for (Op* op : ops) {
-      if (mysql::unanswered(op->answer)) mysql::answer_failed(op->answer, fault.error);
-    }
+    if (fault.error.code == errc{}) fault.error = fail(errc::internal, "no answer was given");
+    for (Op* op : ops) mysql::answer_failed(op->answer, fault.error);
   }
 
   // No exception crosses the contract; after one the connection's state is anybody's guess.
@@ -152,7 +152,7 @@ class MysqlStore final : public IdempotencyStore {
     } catch (...) {  // NOLINT: told below
     }
     session.discard();
-    return {Fault::Kind::broken, true, fail(errc::unknown, "statement: " + what)};
+    return {Fault::Kind::broken, true, false, fail(errc::unknown, "statement: " + what)};
   }
 
   template <class T, class Step>

@@ -10,6 +10,8 @@ constexpr Micros kPauseMin = std::chrono::milliseconds(250);
 constexpr Micros kPauseMax = std::chrono::seconds(1);
 // An idle connection may have been cut without our notice (server restart, firewall): asked first.
 constexpr Micros kIdleTrusted = std::chrono::milliseconds(500);
+// An attempt takes at least so long, whatever its caller's deadline.
+constexpr Micros kConnectMin = std::chrono::milliseconds(100);
 constexpr Micros kCloseLimit = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -67,11 +69,13 @@ std::unique_ptr<Session> Pool::take_idle(std::unique_lock<std::mutex>& lock, con
 
 result<std::unique_ptr<Session>> Pool::make(std::unique_lock<std::mutex>& lock,
                                             const Budget& budget) {
+  if (budget.over()) return fail(errc::unavailable, "no time was left to connect");
   ++made_;
   ++attempts_;
   trying_ = true;
   lock.unlock();
-  auto session = Session::open(options_, tls_.get(), budget.left());
+  // A caller with little time left says nothing about the server.
+  auto session = Session::open(options_, tls_.get(), std::max(budget.left(), kConnectMin));
   lock.lock();
   trying_ = false;
   changed_.notify_all();

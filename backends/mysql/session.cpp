@@ -22,11 +22,12 @@ constexpr std::string_view kFacts =
 
 Fault not_sent(Fault fault) {
   if (fault.kind != Fault::Kind::broken) return fault;
-  return {Fault::Kind::refused, true, fail(errc::unavailable, std::move(fault.error.message))};
+  return {Fault::Kind::refused, true, true,
+          fail(errc::unavailable, std::move(fault.error.message))};
 }
 
 Fault too_late() {
-  return {Fault::Kind::refused, false,
+  return {Fault::Kind::refused, false, false,
           fail(errc::unavailable, "no time was left to send the statement")};
 }
 
@@ -92,7 +93,7 @@ std::size_t Exchange::add(std::string_view text) {
 Fault Exchange::run() {
   if (fault_) return fault_;
   if (!session_.usable()) {
-    return {Fault::Kind::refused, true, fail(errc::unavailable, "the connection is gone")};
+    return {Fault::Kind::refused, true, true, fail(errc::unavailable, "the connection is gone")};
   }
   if (budget_.over()) return too_late();
   return session_.connection().run(request_, replies_, budget_.left());
