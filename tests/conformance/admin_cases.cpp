@@ -62,9 +62,12 @@ TEST_P(VerbContract, H11CleaningRemovesOnlyWhatIsDead) {
     expired += swept->expired;
     steps.push_back(swept->abandoned + swept->expired);
   } while (steps.back() != 0);
-  EXPECT_EQ(steps, (std::vector<std::uint64_t>{50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 0}));
+  if (!frees_by_itself()) {
+    EXPECT_EQ(steps, (std::vector<std::uint64_t>{50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 0}));
+  }
+  for (const std::uint64_t step : steps) EXPECT_LE(step, 50u);
   EXPECT_EQ(abandoned, 100u);
-  EXPECT_EQ(expired, 400u);
+  expect_count(expired, 400);
   const StoreStats stats = store().stats().value();
   EXPECT_EQ(stats.processing, 100u) << "all renewed ones";
   EXPECT_EQ(stats.success, 300u);
@@ -129,7 +132,7 @@ TEST_P(VerbContract, AnAbandonedRecordGoesWhenItsTimeComes) {
   advance(24h - 1ms);
   EXPECT_THAT(service().sweep(), SweptOf(0, 0));
   advance(1ms);
-  EXPECT_THAT(service().sweep(), SweptOf(0, 1));
+  expect_count(service().sweep().value().expired, 1);
   EXPECT_EQ(store().stats().value().records(), 0u);
 }
 

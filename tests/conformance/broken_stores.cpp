@@ -60,7 +60,7 @@ class InsertIsCheckThenWrite final : public Broken {
     for (Insert& op : ops) {
       op.answer = load_one(op.key);
       if (op.answer.state == State::stands) continue;
-      std::this_thread::yield();
+      for (int i = 0; i < 10; ++i) std::this_thread::yield();
       Answer made = insert_one(op);
       while (made.state == State::stands) {  // "I looked: it is free", so write over it
         made = replace_one(op.key, made.held.version, op.draft);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct BrokenStore {
   std::string fault;  // one line: what it does wrong
   std::function<StorePtr(Clock&)> make;
 };
+
+inline void PrintTo(const BrokenStore& store, std::ostream* out) { *out << store.fault; }
 
 // The first one is healthy: the reference, dressed like the others.
 [[nodiscard]] const std::vector<BrokenStore>& broken_stores();

@@ -56,6 +56,7 @@ TEST_P(StoreContract, InsertOnAnExpiredRecordFindsItStanding) {
   const Record first = insert({"", "", "k"}, processing(1)).held;
   store_clock().advance(48h);
   const Answer second = insert({"", "", "k"}, processing(2));
+  if (frees_by_itself() && second.state == State::written) return;
   ASSERT_EQ(second.state, State::stands);
   EXPECT_EQ(second.held, first);
 }
@@ -120,10 +121,14 @@ TEST_P(StoreContract, AnExpiredRecordIsReplacedOnlyByAFreshDraft) {
   store_clock().advance(60s - 1ms);
   EXPECT_EQ(replace({"", "", "k0"}, before.version, success(before, "r")).state, State::written);
   store_clock().advance(1ms);
-  EXPECT_EQ(replace({"", "", "k1"}, at.version, success(at, "r")).state, State::stands);
+  const auto not_written = [&](State state) {
+    return state == State::stands || (frees_by_itself() && state == State::absent);
+  };
+  EXPECT_TRUE(not_written(replace({"", "", "k1"}, at.version, success(at, "r")).state));
   store_clock().advance(1ms);
   const Answer answer = replace({"", "", "k2"}, after.version, success(after, "r"));
-  EXPECT_EQ(answer.state, State::stands);
+  EXPECT_TRUE(not_written(answer.state));
+  if (frees_by_itself()) return;
   EXPECT_EQ(answer.held, after);
   EXPECT_EQ(replace({"", "", "k1"}, at.version, processing(2)).state, State::written);
   EXPECT_EQ(replace({"", "", "k2"}, after.version, processing(2)).state, State::written);
@@ -133,8 +138,9 @@ TEST_P(StoreContract, AFreshDraftBeginsANewIncarnation) {
   const Record first = insert({"", "", "k"}, processing(1)).held;
   ASSERT_EQ(replace({"", "", "k"}, first.version, success(first, "old result")).state,
             State::written);
-  store_clock().advance(25h);
   const Record old = held({"", "", "k"});
+  store_clock().advance(25h);
+  if (frees_by_itself() && load({"", "", "k"}).state == State::absent) return;
   const Answer answer = replace({"", "", "k"}, old.version, processing(2));
   ASSERT_EQ(answer.state, State::written);
   EXPECT_EQ(answer.held.create_time, store_clock().now());
@@ -193,7 +199,7 @@ TEST_P(StoreContract, FencesGrowOverASweep) {
     record = replace({"", "", "k"}, record.version, draft).held;
   }
   store_clock().advance(1ms);
-  ASSERT_EQ(store().sweep(10).value(), 1u);
+  expect_count(store().sweep(10).value(), 1);
   const Answer again = insert({"", "", "k"}, draft);
   ASSERT_EQ(again.state, State::written);
   EXPECT_GT(again.held.fence, record.version);
@@ -206,9 +212,10 @@ TEST_P(StoreContract, LoadTellsWhatStandsExpiredOrNot) {
   EXPECT_EQ(load({"", "", "k"}).held, record);
   store_clock().advance(48h);
   const Answer answer = load({"", "", "k"});
+  EXPECT_EQ(answer.now, store_clock().now());
+  if (frees_by_itself() && answer.state == State::absent) return;
   EXPECT_EQ(answer.state, State::stands);
   EXPECT_EQ(answer.held, record);
-  EXPECT_EQ(answer.now, store_clock().now());
 }
 
 TEST_P(StoreContract, RemoveTestsTheVersion) {
@@ -228,7 +235,8 @@ TEST_P(StoreContract, RemoveTestsTheVersion) {
 TEST_P(StoreContract, AnExpiredRecordCanBeRemoved) {
   const Record record = insert({"", "", "k"}, processing()).held;
   store_clock().advance(48h);
-  EXPECT_EQ(remove({"", "", "k"}, record.version).state, State::written);
+  const State state = remove({"", "", "k"}, record.version).state;
+  EXPECT_TRUE(state == State::written || (frees_by_itself() && state == State::absent));
   EXPECT_EQ(load({"", "", "k"}).state, State::absent);
 }
 

@@ -29,7 +29,7 @@ TEST_P(StoreContract, SweepRemovesOnlyWhatIsPastItsExpiry) {
   (void)insert({"", "", "just after"}, kept_for(60s - 1ms));
   (void)insert({"", "", "lapsed but kept"}, kept_for(24h));
   store_clock().advance(60s);
-  EXPECT_EQ(store().sweep(100).value(), 2u);
+  expect_count(store().sweep(100).value(), 2);
   EXPECT_EQ(load({"", "", "just before"}).state, State::stands);
   EXPECT_EQ(load({"", "", "at"}).state, State::absent);
   EXPECT_EQ(load({"", "", "just after"}).state, State::absent);
@@ -46,7 +46,10 @@ TEST_P(StoreContract, SweepKeepsToItsLimit) {
   store_clock().advance(1s);
   std::vector<std::uint64_t> steps;
   for (int i = 0; i < 6; ++i) steps.push_back(store().sweep(20).value());
-  EXPECT_EQ(steps, (std::vector<std::uint64_t>{20, 20, 20, 20, 15, 0}));
+  if (!frees_by_itself()) {
+    EXPECT_EQ(steps, (std::vector<std::uint64_t>{20, 20, 20, 20, 15, 0}));
+  }
+  for (const std::uint64_t step : steps) EXPECT_LE(step, 20u);
   EXPECT_EQ(store().stats().value().records(), 0u);
 }
 
@@ -67,13 +70,14 @@ TEST_P(StoreContract, AShortenedRecordIsSweptAtItsNewTime) {
   done.keep = 1s;
   ASSERT_EQ(replace({"", "", "k"}, first.version, done).state, State::written);
   store_clock().advance(1s);
-  EXPECT_EQ(store().sweep(100).value(), 1u);
+  expect_count(store().sweep(100).value(), 1);
+  EXPECT_EQ(load({"", "", "k"}).state, State::absent);
 }
 
 TEST_P(StoreContract, ASweptKeyIsFree) {
   (void)insert({"", "", "k"}, kept_for(1s));
   store_clock().advance(1s);
-  ASSERT_EQ(store().sweep(1).value(), 1u);
+  expect_count(store().sweep(1).value(), 1);
   EXPECT_EQ(insert({"", "", "k"}, processing(2)).state, State::written);
   EXPECT_EQ(store().sweep(1).value(), 0u);
 }
@@ -88,7 +92,7 @@ TEST_P(StoreContract, AMassExpiryIsSweptWhole) {
   store_clock().advance(365 * 24h / 1000);
   std::uint64_t removed = 0;
   while (const std::uint64_t step = store().sweep(500).value()) removed += step;
-  EXPECT_EQ(removed, 3000u);
+  expect_count(removed, 3000);
   EXPECT_EQ(store().stats().value().records(), 1u);
 }
 
@@ -226,9 +230,9 @@ TEST_P(StoreContract, StatsCountByStoredStatus) {
   EXPECT_GT(stats.bytes, 0u);
   store_clock().advance(1s);
   stats = store().stats().value();
-  EXPECT_EQ(stats.expired, 1u);
-  EXPECT_EQ(stats.records(), 3u);
-  ASSERT_EQ(store().sweep(10).value(), 1u);
+  expect_count(stats.expired, 1);
+  expect_count(stats.records(), 3);
+  expect_count(store().sweep(10).value(), 1);
   stats = store().stats().value();
   EXPECT_EQ(stats.expired, 0u);
   EXPECT_EQ(stats.records(), 2u);

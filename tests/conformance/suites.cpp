@@ -20,6 +20,14 @@ Fixture made(const Subject& subject, Clock& clock) {
 
 StoreCase::StoreCase() : fixture_(made(GetParam(), store_clock_)) {}
 
+void StoreCase::expect_count(std::uint64_t actual, std::uint64_t expected) {
+  if (frees_by_itself()) {
+    EXPECT_LE(actual, expected);
+  } else {
+    EXPECT_EQ(actual, expected);
+  }
+}
+
 Answer StoreContract::insert(KeyRef key, const Draft& draft) {
   Insert op{key, draft, {}};
   store().insert({&op, 1});

@@ -22,12 +22,12 @@ constexpr std::size_t kCalls = 20;
 
 // The first violation in `runs` runs; nullopt: none. Adds up what was seen.
 std::optional<std::string> first_violation(StorePtr store, VirtualClock& clock, std::uint64_t runs,
-                                           Run& total, std::size_t& histories) {
+                                           Recording& total, std::size_t& histories) {
   ServiceOptions options;
   options.clock = &clock;
   IdempotencyService service(std::move(store), options);
   for (std::uint64_t seed = 1; seed <= runs; ++seed) {
-    const Run run = record(service, clock, seed, kThreads, kCalls);
+    const Recording run = record(service, clock, seed, kThreads, kCalls);
     for (const auto& [outcome, count] : run.mix) total.mix[outcome] += count;
     total.takeovers += run.takeovers;
     for (const auto& history : run.histories) {
@@ -45,7 +45,7 @@ TEST_P(Histories, AreLinearizable) {
   VirtualClock clock;
   auto fixture = GetParam().make(clock);
   ASSERT_TRUE(fixture.has_value()) << testing::describe(fixture.error());
-  Run total;
+  Recording total;
   std::size_t histories = 0;
   const auto found = first_violation(fixture->store, clock, kRuns, total, histories);
   EXPECT_FALSE(found.has_value()) << *found;
@@ -61,14 +61,14 @@ TEST_P(Histories, AreLinearizable) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Histories, ::testing::ValuesIn(subjects()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& one) { return one.param.name; });
 
 // A checker that finds nothing may be asleep.
 TEST(Histories, OfBrokenStoresAreNot) {
   for (const auto& broken : conformance::broken_stores()) {
     if (broken.name != "non_atomic_insert" && broken.name != "no_fence_check") continue;
     VirtualClock clock;
-    Run total;
+    Recording total;
     std::size_t histories = 0;
     const auto found = first_violation(broken.make(clock), clock, 2000, total, histories);
     EXPECT_TRUE(found.has_value()) << broken.fault << ": not seen in " << histories;

@@ -164,8 +164,8 @@ class Worker {
 
 }  // namespace
 
-Run record(IdempotencyService& service, VirtualClock& clock, std::uint64_t seed,
-           std::size_t threads, std::size_t calls) {
+Recording record(IdempotencyService& service, VirtualClock& clock, std::uint64_t seed,
+                 std::size_t threads, std::size_t calls) {
   Shared shared{service, clock, seed};
   std::vector<Worker> workers;
   for (std::size_t i = 0; i < threads; ++i) workers.emplace_back(shared, i);
@@ -179,7 +179,7 @@ Run record(IdempotencyService& service, VirtualClock& clock, std::uint64_t seed,
       });
     }
   }
-  Run run;
+  Recording run;
   run.histories.resize(kKeys);
   for (const Worker& worker : workers) {
     for (const auto& [key, op] : worker.done) {

@@ -11,7 +11,7 @@
 
 namespace idem::linearizability {
 
-struct Run {
+struct Recording {
   std::vector<std::vector<Operation>> histories;  // one per key
   std::map<Outcome, int> mix;
   int takeovers = 0;
@@ -20,7 +20,7 @@ struct Run {
 // `threads` threads, each with `calls` calls on keys that no run before has used. Time moves on a
 // virtual clock, in steps of a third of the lease, now and then. Seeded, though the interleaving is
 // the machine's.
-[[nodiscard]] Run record(IdempotencyService& service, VirtualClock& clock, std::uint64_t seed,
-                         std::size_t threads, std::size_t calls);
+[[nodiscard]] Recording record(IdempotencyService& service, VirtualClock& clock, std::uint64_t seed,
+                               std::size_t threads, std::size_t calls);
 
 }  // namespace idem::linearizability

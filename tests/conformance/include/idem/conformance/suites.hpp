@@ -23,6 +23,10 @@ class StoreCase : public ::testing::TestWithParam<Subject> {
   [[nodiscard]] const StorePtr& shared_store() { return fixture_.store; }
   [[nodiscard]] VirtualClock& store_clock() { return store_clock_; }
   [[nodiscard]] const Capabilities& capabilities() { return store().capabilities(); }
+  // Whether an expired record may be away before anybody sweeps.
+  [[nodiscard]] bool frees_by_itself() { return capabilities().frees_by_itself; }
+  // A count of expired records: exact, unless some may have gone by themselves.
+  void expect_count(std::uint64_t actual, std::uint64_t expected);
   // Every answer of the store arrives: a claim is never repeated, so its kind can be foretold.
   [[nodiscard]] static bool exact() { return !GetParam().loses_answers; }
 
