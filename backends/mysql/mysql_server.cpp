@@ -13,13 +13,18 @@ extern char** environ;
 namespace idem::testing {
 namespace {
 
-// The server refuses to run as root; its package brings a user of its own.
-result<std::string> give_to_server_user(const std::string& directory) {
-  if (::geteuid() != 0) return std::string();
+// The server refuses to run as root; its package brings a user of its own. The words to put before
+// a command that is to run as that user: a change of user inside the server would undo that it ends
+// with the process that started it.
+result<std::vector<std::string>> as_server_user(const std::string& directory) {
+  if (::geteuid() != 0) return std::vector<std::string>();
   const passwd* const user = ::getpwnam("mysql");
   if (user == nullptr || ::chown(directory.c_str(), user->pw_uid, user->pw_gid) != 0)
     return fail(errc::unavailable, "no user 'mysql' to run a server as: install mariadb-server");
-  return std::string("--user=mysql");
+  const auto program = find_program("setpriv", "util-linux");
+  if (!program) return program.error();
+  return std::vector<std::string>{*program, "--reuid=mysql", "--regid=mysql", "--clear-groups",
+                                  "--pdeathsig=KILL"};
 }
 
 result<void> run_to_end(std::vector<std::string> argv, const std::string& log) {
@@ -48,29 +53,23 @@ result<std::unique_ptr<MysqlServer>> MysqlServer::start(std::vector<std::string>
   if (!program) return program.error();
   auto directory = TempDirectory::make("mysql");
   if (!directory) return directory.error();
-  const auto user = give_to_server_user(directory->path());
-  if (!user) return user.error();
+  auto before = as_server_user(directory->path());
+  if (!before) return before.error();
   const auto port = free_port();
   if (!port) return port.error();
   std::unique_ptr<MysqlServer> server(new MysqlServer(std::move(*directory), *port));
 
   const std::string data = "--datadir=" + (server->directory_ / "data");
   const std::string log = server->directory_ / "log";
-  std::vector<std::string> install{*installer, "--no-defaults", data, "--skip-test-db",
-                                   "--auth-root-authentication-method=normal"};
+  std::vector<std::string> install = *before;
+  install.insert(install.end(), {*installer, "--no-defaults", data, "--skip-test-db",
+                                 "--auth-root-authentication-method=normal"});
   ServerCommand command;
-  command.argv = {*program,
-                  "--no-defaults",
-                  data,
-                  "--socket=" + server->socket(),
-                  "--port=" + std::to_string(*port),
-                  "--bind-address=127.0.0.1",
-                  "--skip-name-resolve",
-                  "--pid-file=" + (server->directory_ / "pid")};
-  if (!user->empty()) {
-    install.push_back(*user);
-    command.argv.push_back(*user);
-  }
+  command.argv = std::move(*before);
+  command.argv.insert(command.argv.end(),
+                      {*program, "--no-defaults", data, "--socket=" + server->socket(),
+                       "--port=" + std::to_string(*port), "--bind-address=127.0.0.1",
+                       "--skip-name-resolve", "--pid-file=" + (server->directory_ / "pid")});
   if (auto done = run_to_end(std::move(install), log); !done) return done.error();
   std::move(arguments.begin(), arguments.end(), std::back_inserter(command.argv));
   command.directory = server->directory_.path();
