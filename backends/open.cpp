@@ -1,27 +1,27 @@
 #include "idem/open.hpp"
 
-#include <algorithm>
-#include <set>
 #include <string>
 
 namespace idem {
+namespace {
+
+OpenOptions with_registry(OpenOptions options) {
+  options.registry = backends();
+  return options;
+}
+
+}  // namespace
 
 result<StorePtr> open(std::string_view url, const OpenOptions& options) {
-  auto parsed = StoreUrl::parse(url);
-  if (!parsed) return parsed.error();
-  std::set<std::string, std::less<>> known;
+  return open_in_registry(url, with_registry(options));
+}
+
+result<Fixture> make_fixture(std::string_view name, std::string_view variant,
+                             const OpenOptions& options) {
   for (const Backend& backend : backends()) {
-    for (const std::string& scheme : backend.schemes) {
-      if (scheme == parsed->scheme()) return backend.open(*parsed, options);
-      known.insert(scheme);
-    }
+    if (backend.name == name) return backend.fixture(variant, with_registry(options));
   }
-  std::string message = "unknown store scheme '" + parsed->scheme() + ":'";
-  if (const auto meant = nearest(parsed->scheme(), known))
-    message += ", did you mean '" + *meant + ":'?";
-  message += " Known:";
-  for (const std::string& scheme : known) message += " " + scheme + ":";
-  return fail(errc::invalid_argument, std::move(message));
+  return fail(errc::invalid_argument, "this build has no backend '" + std::string(name) + "'");
 }
 
 }  // namespace idem

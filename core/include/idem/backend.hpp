@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,8 +16,12 @@
 
 namespace idem {
 
+struct Backend;
+
 struct OpenOptions {
   Clock* clock = nullptr;  // nullptr: system_clock(). Must outlive the store
+  // Where a store made of stores finds their backends. open() and make_fixture() fill it in.
+  std::span<const Backend> registry = {};
 };
 
 // A private, empty store for tests and measurements; what it made goes with it.
@@ -37,5 +42,8 @@ struct Backend {
   std::vector<std::string> variants;
   std::function<result<Fixture>(std::string_view variant, const OpenOptions&)> fixture;
 };
+
+// Opens `url` with the backend of options.registry that knows its scheme.
+[[nodiscard]] result<StorePtr> open_in_registry(std::string_view url, const OpenOptions& options);
 
 }  // namespace idem

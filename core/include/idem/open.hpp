@@ -14,6 +14,10 @@ namespace idem {
 // invalid_argument: unknown scheme or parameter, malformed URL. Otherwise what the backend says.
 [[nodiscard]] result<StorePtr> open(std::string_view url, const OpenOptions& options = {});
 
+// A private, empty store of one backend's variant ("sqlite", "file"), for tests and measurements.
+[[nodiscard]] result<Fixture> make_fixture(std::string_view backend, std::string_view variant = "",
+                                           const OpenOptions& options = {});
+
 // Every backend of this build, in the order of choice: simplest first.
 [[nodiscard]] std::span<const Backend> backends();
 
