@@ -20,6 +20,8 @@ struct Backend;
 
 struct OpenOptions {
   Clock* clock = nullptr;  // nullptr: system_clock(). Must outlive the store
+  // Told, in a sentence each, what open() found doubtful but not forbidden; may be empty.
+  std::function<void(std::string_view)> warn;
   // Where a store made of stores finds their backends. open() and make_fixture() fill it in.
   std::span<const Backend> registry = {};
 };
