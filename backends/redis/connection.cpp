@@ -168,7 +168,7 @@ void Connection::take_greeting() {
 }
 
 void Connection::write() {
-  if (writing_) return;
+  if (writing_ || !in_flight_.empty()) return;
   session_->out.clear();
   while (!queue_.empty() && session_->out.size() < kWriteBytesMax) {
     const ExchangePtr exchange = std::move(queue_.front());
@@ -199,7 +199,9 @@ void Connection::read() {
         if (error) return self->lost(idem::fail(errc::unavailable, error.message()));
         self->heard_ = true;
         session->reader.commit(bytes);
-        if (self->take_replies()) self->read();
+        if (!self->take_replies()) return;
+        self->read();
+        if (self->in_flight_.empty()) self->kick();
       });
 }
 
