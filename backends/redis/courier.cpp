@@ -113,7 +113,8 @@ void Courier::post(Round& round) {
                          round.forgotten.erase({trip.connection.get(), command.script}) != 0;
       append(payload, command, round.by_text || teach);
       replies += stop.replies + 1;
-      trip.confirm = trip.confirm || (command.script != nullptr && command.script->writes);
+      trip.confirm =
+          trip.confirm || (command.script != nullptr && command.script->writes && command.confirm);
     }
     trip.confirm = trip.confirm && options_.wait_replicas != 0;
     if (trip.confirm) {

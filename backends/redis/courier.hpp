@@ -18,7 +18,8 @@ struct Command {
   std::string key;                 // a script's only key, or ""
   const Script* script = nullptr;  // null: a plain command, its name is arguments[0]
   boost::container::small_vector<std::string, 6> arguments;
-  ConnectionPtr on;  // where to; null: where the key belongs
+  ConnectionPtr on;     // where to; null: where the key belongs
+  bool confirm = true;  // a writing script waits for the replicas, if the options want it
 
   // The answer: `reply` if error.code is errc{}, and never an error reply except where `plain`
   // commands want to see it.

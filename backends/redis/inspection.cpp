@@ -135,6 +135,19 @@ Error missing_right(const ConnectionPtr& server, std::string_view what, const Er
                                       ": " + error.message);
 }
 
+// The commands a script runs, one by one: the server does not always name the one it forbids there.
+std::string forbidden_inside(Parts& parts, const ConnectionPtr& server, const std::string& key) {
+  std::string names;
+  const std::vector<std::vector<std::string>> commands{
+      {"TIME"}, {"GET", key}, {"SET", key, "", "PX", "1"}, {"DEL", key}};
+  for (const auto& command : commands) {
+    const auto reply = ask(parts, server, command);
+    if (reply || reply.error().code != errc::denied) continue;
+    names += (names.empty() ? "" : ", ") + command.front();
+  }
+  return names.empty() ? "the scripts" : names;
+}
+
 // Makes, reads, replaces and removes a record of our own, as a claim and its end do.
 result<void> check_rights(Parts& parts, const ConnectionPtr& server) {
   const std::string name = std::string(kProbe) + Owner::random().hex();
@@ -144,12 +157,15 @@ result<void> check_rights(Parts& parts, const ConnectionPtr& server) {
   const auto run = [&](const Script& script, std::vector<std::string> more) -> result<Reply> {
     Command command = parts.command(name, script);
     command.on = server;
+    command.confirm = false;
     for (std::string& argument : more) command.arguments.push_back(std::move(argument));
     parts.courier.run({&command, 1});
     if (command.failed()) {
-      return command.error.code == errc::denied
-                 ? missing_right(server, "keys under '" + parts.options.prefix + "'", command.error)
-                 : at(server, command.error);
+      if (command.error.code != errc::denied) return at(server, command.error);
+      return missing_right(server,
+                           forbidden_inside(parts, server, command.key) + " on keys under '" +
+                               parts.options.prefix + "'",
+                           command.error);
     }
     return std::move(command.reply);
   };
@@ -168,9 +184,13 @@ result<void> check_rights(Parts& parts, const ConnectionPtr& server) {
   if (const auto gone = ask(parts, server, {"DEL", parts.redis_key(name)}); !gone) {
     return missing_right(server, "DEL", gone.error());
   }
-  if (parts.options.wait_replicas != 0) {
-    const auto copies = ask(parts, server, {"WAIT", "0", "1"});
+  if (const std::uint32_t wanted = parts.options.wait_replicas; wanted != 0) {
+    const auto copies = ask(parts, server, {"WAIT", std::to_string(wanted), "100"});
     if (!copies) return missing_right(server, "WAIT", copies.error());
+    if (copies->integer < wanted) {
+      parts.warnings.push_back(server->name() + ": " + std::to_string(copies->integer) +
+                               " replicas confirm, wait_replicas wants " + std::to_string(wanted));
+    }
   }
   const auto scanned = ask(parts, server, {"SCAN", "0", "COUNT", "1"});
   if (!scanned && scanned.error().code == errc::denied) {

@@ -56,6 +56,10 @@ ReplyError classify(std::string_view text) {
     out.error.code = errc::unavailable;
     out.kind = ReplyErrorKind::not_now;
   }
+  // Inside a script 7.0 does not say NOPERM.
+  if (word == "ERR" && text.find("The user executing the script can't") != std::string_view::npos) {
+    out.error.code = errc::denied;
+  }
   if (word == "ERR" && text.find("without any password configured") != std::string_view::npos) {
     out.error.code = errc::denied;
   }
