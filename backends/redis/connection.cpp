@@ -57,6 +57,16 @@ void Connection::submit_close() {
   });
 }
 
+void Connection::submit_review() {
+  boost::asio::post(io_, [self = shared_from_this()] {
+    if (self->state_ != State::ready || self->in_flight_.empty()) return;
+    const auto abandoned = [](const ExchangePtr& exchange) { return exchange->abandoned(); };
+    if (std::all_of(self->in_flight_.begin(), self->in_flight_.end(), abandoned)) {
+      self->lost(idem::fail(errc::unavailable, "the server does not answer in time"));
+    }
+  });
+}
+
 Error Connection::trouble() const {
   const std::lock_guard guard(told_mutex_);
   return trouble_;

@@ -1,6 +1,10 @@
 // One connection to one server, shared by all callers: requests leave in the order they came, as
 // many as there are in one write, and replies find their requests by that order alone.
 //
+// One batch is under way at a time; what comes meanwhile makes up the next one. So concurrent
+// callers gather without waiting for company, and what a hung server did not get is surely not
+// applied.
+//
 // It connects when there is something to send. A lost connection ends what was sent as `unknown`;
 // what was not sent waits for the next one. Tries are spaced by a growing, jittered pause. A server
 // that owes replies and says nothing for a while is given up.
@@ -41,7 +45,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Thread safe.
   void submit(ExchangePtr exchange);
-  void submit_close();                            // ends what is there; the next submit reconnects
+  void submit_close();   // ends what is there; the next submit reconnects
+  void submit_review();  // after an abandon(): a line on which nobody waits is given up
   [[nodiscard]] Error trouble() const;            // why the last try or connection ended
   [[nodiscard]] ServerGreeting greeting() const;  // of the last handshake
   [[nodiscard]] std::uint64_t attempts() const;   // tries to connect

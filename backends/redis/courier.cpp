@@ -140,6 +140,8 @@ bool Courier::take(Round& round, Trip& trip) {
       if (error.code != errc::denied) error.code = errc::unavailable;
       error.message = "no connection in time" + (error.message.empty() ? "" : ": " + error.message);
     } else {
+      trip.exchange->abandon();
+      trip.connection->submit_review();
       error = idem::fail(errc::unknown, trip.connection->name() + " did not answer in time");
     }
   }

@@ -36,6 +36,8 @@ class Exchange {
     State queued = State::queued;
     return state_.compare_exchange_strong(queued, State::withdrawn);
   }
+  // After withdraw() failed: nobody waits for the replies any more.
+  void abandon() { abandoned_.store(true); }
   // Only after Gathering::pending went to 0, or with the gathering locked and done() true.
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const Error& error() const { return error_; }  // errc{}: all replies are there
@@ -45,6 +47,7 @@ class Exchange {
 
   [[nodiscard]] const std::string& payload() const { return payload_; }
   [[nodiscard]] bool withdrawn() const { return state_.load() == State::withdrawn; }
+  [[nodiscard]] bool abandoned() const { return abandoned_.load(); }
   // False: withdrawn.
   bool send() {
     State queued = State::queued;
@@ -68,6 +71,7 @@ class Exchange {
  private:
   enum class State : std::uint8_t { queued, sent, withdrawn };
   std::atomic<State> state_{State::queued};
+  std::atomic<bool> abandoned_{false};
   std::string payload_;
   std::size_t commands_;
   std::vector<Reply> replies_;
