@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "record_codec.hpp"
@@ -20,6 +21,8 @@ constexpr Micros kClockSlack = std::chrono::minutes(10);
 constexpr Micros kVirtualKeep = std::chrono::hours(24);
 
 constexpr std::uint64_t kResultBytesMax = std::uint64_t{64} << 20;
+constexpr std::size_t kSocketPathMax = 107;
+constexpr std::size_t kPrefixBytesMax = 64;
 constexpr std::uint64_t kExactInScript = std::uint64_t{1} << 53;
 
 std::string text_of_ms(Micros micros) { return std::to_string((micros.count() + 999) / 1000); }
@@ -183,13 +186,23 @@ bool redis::Parts::in_own_process() const { return ::getpid() == opened_by_; }
 // --- RedisStore ----------------------------------------------------------------------------------
 
 result<std::shared_ptr<RedisStore>> RedisStore::open(RedisOptions options) {
+  if (options.socket.size() > kSocketPathMax || options.prefix.empty() ||
+      options.prefix.size() > kPrefixBytesMax) {
+    return idem::fail(errc::invalid_argument,
+                      "a prefix has 1 to 64 bytes, a unix socket's path at most 107");
+  }
   std::unique_ptr<boost::asio::ssl::context> tls;
   if (options.tls) {
     auto made = redis::make_tls_context(options.ca_file);
     if (!made) return made.error();
     tls = std::move(*made);
   }
-  auto impl = std::make_unique<redis::Parts>(std::move(options), std::move(tls));
+  std::unique_ptr<redis::Parts> impl;
+  try {
+    impl = std::make_unique<redis::Parts>(std::move(options), std::move(tls));
+  } catch (const std::system_error& error) {  // no thread, no descriptor
+    return idem::fail(errc::unavailable, std::string("cannot start: ") + error.what());
+  }
   if (auto inspected = redis::inspect(*impl); !inspected) return inspected.error();
   return std::shared_ptr<RedisStore>(new RedisStore(std::move(impl)));
 }

@@ -7,8 +7,6 @@ namespace idem {
 
 namespace {
 
-constexpr std::size_t kPrefixBytesMax = 64;
-
 Error wrong(std::string message) { return idem::fail(errc::invalid_argument, std::move(message)); }
 
 result<std::uint32_t> database_of(std::string_view text) {
@@ -33,7 +31,6 @@ result<void> take_place(StoreUrl& url, RedisOptions& options) {
     if (!url.host().empty() || url.path().size() < 2) {
       return wrong("a unix socket is written redis+unix:///full/path");
     }
-    if (url.path().size() > 107) return wrong("a unix socket's path has at most 107 bytes");
     options.socket = url.path();
     return {};
   }
@@ -52,9 +49,6 @@ result<void> take_place(StoreUrl& url, RedisOptions& options) {
 
 result<void> take_choices(StoreUrl& url, RedisOptions& options) {
   if (const auto prefix = url.text("prefix")) {
-    if (prefix->empty() || prefix->size() > kPrefixBytesMax) {
-      return wrong("prefix: 1 to 64 bytes, so that foreign keys are told apart");
-    }
     options.prefix = *prefix;
   }
   const std::string eviction = url.text("eviction").value_or("refuse");

@@ -1,5 +1,5 @@
-// H36, H37, H40, H41: a claim is one step, only its owner ends it, scripts and replies go astray
-// without harm.
+// H10, H32, H36, H37, H40, H41: the server's clock decides, a claim is one step, only its owner
+// ends it, scripts and replies go astray without harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +35,61 @@ CallOptions lease_of(Duration lease) {
   options.policy.lease = lease;
   options.policy.stuck_after = seconds(600);
   return options;
+}
+
+// A machine whose clock is wrong, and does not know it.
+class SkewedClock final : public Clock {
+ public:
+  explicit SkewedClock(Micros skew) : skew_(skew) {}
+  [[nodiscard]] Time now() const noexcept override { return system_clock().now() + skew_; }
+  [[nodiscard]] std::unique_ptr<Timers> timers() override { return system_clock().timers(); }
+  void pause(Micros d) override { system_clock().pause(d); }
+  [[nodiscard]] Micros offset() const noexcept override { return Micros(0); }
+
+ private:
+  Micros skew_;
+};
+
+TEST(RedisClaim, H10AClientWhoseClockIsWrongSeesTheServersLease) {
+  RedisServer server;
+  IdempotencyService a(open_redis(server.url()).value());
+  (void)claimed(a, "k", lease_of(seconds(60)));
+  for (const Micros skew : {Micros(seconds(90)), Micros(seconds(-90))}) {
+    SkewedClock clock(skew);
+    ServiceOptions options;
+    options.clock = &clock;
+    IdempotencyService b(open_redis(server.url(), &clock).value(), options);
+    const auto outcome = b.claim(request("k"));
+    ASSERT_TRUE(is<InProgress>(outcome));
+    EXPECT_LE(std::get<InProgress>(*outcome).retry_after, seconds(60));
+    EXPECT_GT(std::get<InProgress>(*outcome).retry_after, seconds(50));
+  }
+}
+
+TEST(RedisClaim, H32ResultsOfAnySizeUpToTheLimitComeBackByteForByte) {
+  RedisServer server;
+  const auto store = open_redis(server.url("timeout=20s")).value();
+  ServiceOptions options;
+  options.policy.max_result_bytes = std::uint64_t{16} << 20;
+  options.timeout = seconds(20);
+  IdempotencyService service(store, options);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{65'535}, std::size_t{65'536},
+        std::size_t{117'465}, std::size_t{1} << 20, std::size_t{16} << 20}) {
+    std::string result(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) result[i] = static_cast<char>(i * 31 >> 3);
+    const std::string key = "size-" + std::to_string(size);
+    Lease lease = claimed(service, key);
+    ASSERT_TRUE(is<Completed>(service.complete(lease, result))) << size;
+    const auto replay = service.claim(request(key));
+    ASSERT_TRUE(is<Replay>(replay)) << size;
+    EXPECT_TRUE(std::get<Replay>(*replay).result == result) << size;
+  }
+  Lease lease = claimed(service, "too large");
+  const auto refused = service.complete(lease, std::string((std::size_t{16} << 20) + 1, 'x'));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, errc::too_large);
+  EXPECT_TRUE(is<Completed>(service.complete(lease, "smaller")));
 }
 
 std::vector<std::string> keys_without_expiry(RawRedis& raw) {
