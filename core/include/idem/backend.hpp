@@ -20,10 +20,10 @@ struct Backend;
 
 struct OpenOptions {
   Clock* clock = nullptr;  // nullptr: system_clock(). Must outlive the store
-  // Told, in a sentence each, what open() found doubtful but not forbidden; may be empty.
-  std::function<void(std::string_view)> warn;
   // Where a store made of stores finds their backends. open() and make_fixture() fill it in.
   std::span<const Backend> registry = {};
+  // Told, in a sentence each, what open() found doubtful but not forbidden; may be empty.
+  std::function<void(std::string_view)> warn = {};
 };
 
 // A private, empty store for tests and measurements; what it made goes with it.
@@ -43,6 +43,7 @@ struct Backend {
   // Variants to be tested and measured: name -> how to make one. `variant` empty: the default.
   std::vector<std::string> variants;
   std::function<result<Fixture>(std::string_view variant, const OpenOptions&)> fixture;
+  std::string schema = {};  // what the store makes, for `idem store schema`: SQL, or a description
 };
 
 // Opens `url` with the backend of options.registry that knows its scheme.
