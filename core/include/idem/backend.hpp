@@ -22,6 +22,8 @@ struct OpenOptions {
   Clock* clock = nullptr;  // nullptr: system_clock(). Must outlive the store
   // Where a store made of stores finds their backends. open() and make_fixture() fill it in.
   std::span<const Backend> registry = {};
+  // Told, in a sentence each, what open() found doubtful but not forbidden; may be empty.
+  std::function<void(std::string_view)> warn = {};
 };
 
 // A private, empty store for tests and measurements; what it made goes with it.

@@ -1,0 +1,56 @@
+// Brings commands to their servers and answers back, within one deadline: forgotten scripts,
+// redirections and the copies that replicas must confirm are its business.
+#pragma once
+
+#include <atomic>
+#include <boost/container/small_vector.hpp>
+#include <span>
+#include <string>
+
+#include "idem/time.hpp"
+#include "router.hpp"
+#include "scripts.hpp"
+
+namespace idem::redis {
+
+// A script on one key, or a plain command.
+struct Command {
+  std::string key;                 // a script's only key, or ""
+  const Script* script = nullptr;  // null: a plain command, its name is arguments[0]
+  boost::container::small_vector<std::string, 6> arguments;
+  ConnectionPtr on;     // where to; null: where the key belongs
+  bool confirm = true;  // a writing script waits for the replicas, if the options want it
+
+  // The answer: `reply` if error.code is errc{}, and never an error reply except where `plain`
+  // commands want to see it.
+  Reply reply;
+  Error error{};
+
+  [[nodiscard]] bool failed() const { return error.code != errc{}; }
+};
+
+// Thread safe.
+class Courier {
+ public:
+  Courier(Router& router, const RedisOptions& options) : router_(router), options_(options) {}
+
+  // All commands within RedisOptions::timeout, in one round trip per server unless a server has
+  // forgotten a script or a slot has moved. Commands on one key keep their order.
+  void run(std::span<Command> commands);
+
+  // Asks any node for the cluster's map.
+  result<void> learn_slots(Time deadline);
+
+ private:
+  struct Trip;
+  struct Round;
+  void post(Round& round);
+  bool take(Round& round, Trip& trip);
+  bool retry(Command& command, Trip& trip, Round& round);
+
+  Router& router_;
+  const RedisOptions& options_;
+  std::atomic<bool> stale_{false};  // the map of the cluster: learn it before the next call
+};
+
+}  // namespace idem::redis

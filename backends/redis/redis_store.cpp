@@ -1,0 +1,263 @@
+#include "idem/redis_store.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "record_codec.hpp"
+#include "store_impl.hpp"
+#include "transport.hpp"
+
+namespace idem {
+
+namespace {
+
+// How far the server's clock may step back without a fence going down: for so long a removed
+// record's version and an expired record are kept. Redis's own expiry only cleans up.
+constexpr Micros kClockSlack = std::chrono::minutes(10);
+// With a virtual clock nothing may go by real time while a test runs.
+constexpr Micros kVirtualKeep = std::chrono::hours(24);
+
+constexpr std::uint64_t kResultBytesMax = std::uint64_t{64} << 20;
+constexpr std::size_t kSocketPathMax = 107;
+constexpr std::size_t kPrefixBytesMax = 64;
+constexpr std::uint64_t kExactInScript = std::uint64_t{1} << 53;
+
+std::string text_of_ms(Micros micros) { return std::to_string((micros.count() + 999) / 1000); }
+
+Error not_ours(const redis::Reply& reply) {
+  return idem::fail(errc::internal,
+                    "a script answered something else: " + reply.text.substr(0, 80));
+}
+
+void fail_answer(Answer& answer, Error error) {
+  answer.state = Answer::State::failed;
+  answer.error = std::move(error);
+}
+
+// What a script said, as an answer. `draft`: what was written, null for remove and load.
+void take_reply(const redis::Command& command, std::string_view storage_name, const Draft* draft,
+                Answer& answer) {
+  if (command.failed()) return fail_answer(answer, command.error);
+  std::string_view text = command.reply.text;
+  if (text.size() < 9) return fail_answer(answer, not_ours(command.reply));
+  const char letter = text.front();
+  std::int64_t now = 0;
+  for (std::size_t i = 8; i > 0; --i) now = now << 8 | static_cast<unsigned char>(text[i]);
+  text.remove_prefix(9);
+  answer.now = Time(Micros(now));
+  switch (letter) {
+    case 'W':
+      answer.state = Answer::State::written;
+      if (draft != nullptr) {
+        const auto head = redis::decode_head(text);
+        if (!head) return fail_answer(answer, head.error());
+        answer.held = redis::record_of(*draft, *head);
+      }
+      return;
+    case 'S': {
+      auto record = redis::decode_record(storage_name, text);
+      if (!record) return fail_answer(answer, record.error());
+      answer.state = Answer::State::stands;
+      answer.held = std::move(*record);
+      return;
+    }
+    case 'A':
+      answer.state = Answer::State::absent;
+      return;
+    default:
+      return fail_answer(answer, not_ours(command.reply));
+  }
+}
+
+// Nobody ever wrote a version that large: it is compared as one that never matches, because Lua
+// would round it.
+std::string expected_argument(std::uint64_t expected) {
+  return expected < kExactInScript ? std::to_string(expected) : "-1";
+}
+
+bool fits(const Draft& draft, Answer& answer) {
+  if (draft.result.size() <= kResultBytesMax) return true;
+  fail_answer(answer,
+              idem::fail(errc::too_large, "a result of " + std::to_string(draft.result.size()) +
+                                              " bytes; at most 64 MiB"));
+  return false;
+}
+
+// Builds a command per operation, runs them in one trip, hands out the answers.
+template <class Op, class Build>
+void perform(redis::Parts& impl, std::span<Op> ops, Build build) {
+  if (!impl.in_own_process()) {
+    const char* const why = "the store was opened before the fork: open it again here";
+    for (Op& op : ops) fail_answer(op.answer, idem::fail(errc::wrong_process, why));
+    return;
+  }
+  boost::container::small_vector<redis::Command, 1> commands;
+  boost::container::small_vector<std::string, 1> names;
+  boost::container::small_vector<Op*, 1> asked;
+  commands.reserve(ops.size());
+  for (Op& op : ops) {
+    if constexpr (requires { op.draft; }) {
+      if (!fits(op.draft, op.answer)) continue;
+    }
+    names.push_back(storage_name(op.key));
+    commands.push_back(build(op, names.back()));
+    asked.push_back(&op);
+  }
+  if (commands.empty()) return;
+  impl.courier.run({commands.data(), commands.size()});
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const Draft* draft = nullptr;
+    if constexpr (requires { asked[i]->draft; }) draft = &asked[i]->draft;
+    take_reply(commands[i], names[i], draft, asked[i]->answer);
+  }
+}
+
+}  // namespace
+
+// --- Parts ---------------------------------------------------------------------------------------
+
+redis::Parts::Parts(RedisOptions opened_with, std::unique_ptr<boost::asio::ssl::context> context)
+    : options(std::move(opened_with)),
+      clock(options.clock != nullptr ? *options.clock : system_clock()),
+      tls(std::move(context)),
+      router(io, tls.get(), options),
+      courier(router, options),
+      keep_running_(io.get_executor()),
+      opened_by_(::getpid()),
+      thread_([this] { io.run(); }) {
+  capabilities.backend = "redis";
+  capabilities.multi_process = true;
+  capabilities.server_clock = true;
+  capabilities.result_bytes_max = kResultBytesMax;
+}
+
+redis::Parts::~Parts() {
+  if (!in_own_process()) {
+    thread_.detach();  // it never was in this process
+    return;
+  }
+  io.stop();
+  thread_.join();
+}
+
+std::string redis::Parts::redis_key(std::string_view storage_name) const {
+  std::string key = options.prefix;
+  if (storage_name.find('{') != std::string_view::npos) key += "{}";
+  key += storage_name;
+  return key;
+}
+
+std::optional<std::string> redis::Parts::storage_name_of(std::string_view key) const {
+  if (!key.starts_with(options.prefix)) return std::nullopt;
+  key.remove_prefix(options.prefix.size());
+  if (key.starts_with("{}")) key.remove_prefix(2);
+  if (!parse_storage_name(key)) return std::nullopt;
+  return std::string(key);
+}
+
+std::string redis::Parts::now_argument() const {
+  if (clock.offset() == Micros(0)) return {};
+  return "@" + std::to_string(clock.now().time_since_epoch().count());
+}
+
+std::string redis::Parts::expiry_ms(Micros keep) const {
+  const Micros least = clock.offset() == Micros(0) ? Micros(0) : kVirtualKeep;
+  return text_of_ms(std::max(keep, least) + kClockSlack);
+}
+
+std::string redis::Parts::floor_ms() const {
+  return text_of_ms(clock.offset() == Micros(0) ? kClockSlack : kVirtualKeep);
+}
+
+redis::Command redis::Parts::command(std::string_view storage_name,
+                                     const redis::Script& script) const {
+  redis::Command command;
+  command.key = redis_key(storage_name);
+  command.script = &script;
+  command.arguments.push_back(now_argument());
+  return command;
+}
+
+bool redis::Parts::in_own_process() const { return ::getpid() == opened_by_; }
+
+// --- RedisStore ----------------------------------------------------------------------------------
+
+result<std::shared_ptr<RedisStore>> RedisStore::open(RedisOptions options) {
+  if (options.socket.size() > kSocketPathMax || options.prefix.empty() ||
+      options.prefix.size() > kPrefixBytesMax) {
+    return idem::fail(errc::invalid_argument,
+                      "a prefix has 1 to 64 bytes, a unix socket's path at most 107");
+  }
+  std::unique_ptr<boost::asio::ssl::context> tls;
+  if (options.tls) {
+    auto made = redis::make_tls_context(options.ca_file);
+    if (!made) return made.error();
+    tls = std::move(*made);
+  }
+  std::unique_ptr<redis::Parts> impl;
+  try {
+    impl = std::make_unique<redis::Parts>(std::move(options), std::move(tls));
+  } catch (const std::system_error& error) {  // no thread, no descriptor
+    return idem::fail(errc::unavailable, std::string("cannot start: ") + error.what());
+  }
+  if (auto inspected = redis::inspect(*impl); !inspected) return inspected.error();
+  return std::shared_ptr<RedisStore>(new RedisStore(std::move(impl)));
+}
+
+RedisStore::RedisStore(std::unique_ptr<redis::Parts> impl) : impl_(std::move(impl)) {}
+
+RedisStore::~RedisStore() = default;
+
+void RedisStore::insert(std::span<Insert> ops) {
+  perform(*impl_, ops, [&](const Insert& op, std::string_view name) {
+    redis::Command command = impl_->command(name, redis::scripts().insert);
+    command.arguments.push_back(impl_->expiry_ms(op.draft.keep));
+    command.arguments.push_back(std::to_string(op.draft.keep.count()));
+    command.arguments.push_back(redis::encode_body(name, op.draft));
+    return command;
+  });
+}
+
+void RedisStore::replace(std::span<Replace> ops) {
+  perform(*impl_, ops, [&](const Replace& op, std::string_view name) {
+    redis::Command command = impl_->command(name, redis::scripts().replace);
+    command.arguments.push_back(impl_->expiry_ms(op.draft.keep));
+    command.arguments.push_back(std::to_string(op.draft.keep.count()));
+    command.arguments.push_back(redis::encode_body(name, op.draft));
+    command.arguments.push_back(expected_argument(op.expected));
+    command.arguments.push_back(op.draft.fresh ? "1" : "0");
+    return command;
+  });
+}
+
+void RedisStore::load(std::span<Load> ops) {
+  perform(*impl_, ops, [&](const Load&, std::string_view name) {
+    return impl_->command(name, redis::scripts().load);
+  });
+}
+
+void RedisStore::remove(std::span<Remove> ops) {
+  perform(*impl_, ops, [&](const Remove& op, std::string_view name) {
+    redis::Command command = impl_->command(name, redis::scripts().remove);
+    command.arguments.push_back(impl_->floor_ms());
+    command.arguments.push_back(expected_argument(op.expected));
+    return command;
+  });
+}
+
+const Capabilities& RedisStore::capabilities() const noexcept { return impl_->capabilities; }
+
+const std::vector<std::string>& RedisStore::warnings() const noexcept { return impl_->warnings; }
+
+std::uint64_t RedisStore::connection_attempts() const noexcept {
+  std::uint64_t attempts = 0;
+  for (const redis::ConnectionPtr& connection : impl_->router.all()) {
+    attempts += connection->attempts();
+  }
+  return attempts;
+}
+
+}  // namespace idem
