@@ -49,7 +49,7 @@ class SystemTimers final : public Timers {
       instants_.erase(found);
       return true;
     }
-    if (std::this_thread::get_id() != thread_.get_id()) {
+    if (id != 0 && std::this_thread::get_id() != thread_.get_id()) {  // 0: nothing was scheduled
       finished_.wait(lock, [&] { return running_ != id; });
     }
     return false;

@@ -41,6 +41,7 @@ struct Backend {
   // Variants to be tested and measured: name -> how to make one. `variant` empty: the default.
   std::vector<std::string> variants;
   std::function<result<Fixture>(std::string_view variant, const OpenOptions&)> fixture;
+  std::string schema = {};  // what the store makes, for `idem store schema`: SQL, or a description
 };
 
 // Opens `url` with the backend of options.registry that knows its scheme.

@@ -1,0 +1,90 @@
+#include "context.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "idem/store_url.hpp"
+
+namespace idem::cli {
+
+namespace {
+
+// For messages: never the password, not even of a URL that does not parse.
+std::string printable(const std::string& url) {
+  if (const auto parsed = StoreUrl::parse(url)) return parsed->redacted();
+  return url.substr(0, url.find(':') + 1) + "...";
+}
+
+}  // namespace
+
+StoreChoice named_store(const Context& context) {
+  if (!context.store_url.empty())
+    return {context.store_url, "--store " + printable(context.store_url)};
+  const char* from_environment = std::getenv("IDEM_STORE");
+  if (from_environment == nullptr || *from_environment == '\0') return {};
+  return {from_environment, "IDEM_STORE=" + printable(from_environment)};
+}
+
+StoreChoice chosen_store(const Context& context) {
+  StoreChoice choice = named_store(context);
+  if (choice.url.empty())
+    throw Failure::usage("no store named: give --store URL or set IDEM_STORE")
+        .advise("idem stores   (lists the URL forms)")
+        .advise("--store sqlite:idem.db");
+  return choice;
+}
+
+StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {
+  auto store = open(choice.url, options);
+  if (!store) {
+    Failure failure = Failure(store.error()).from(choice.from);
+    if (store.error().code == errc::invalid_argument)
+      throw std::move(failure).advise("idem stores   (lists the URL forms)");
+    throw std::move(failure);
+  }
+  if (const std::string path = sqlite_path(choice.url); !path.empty())
+    fmt::print(stderr, "idem: store {}\n", path);
+  return *store;
+}
+
+std::string sqlite_path(std::string_view url) {
+  const auto parsed = StoreUrl::parse(url);
+  if (!parsed || parsed->scheme() != "sqlite" || parsed->path() == ":memory:") return {};
+  std::string path = parsed->path();
+  if (parsed->has_authority() && path.starts_with('/')) path.erase(0, 1);
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::string read_file(const std::string& path) {
+  const auto close = [](std::FILE* file) {
+    if (file != stdin) std::fclose(file);
+  };
+  const std::unique_ptr<std::FILE, decltype(close)> file(
+      path == "-" ? stdin : std::fopen(path.c_str(), "rb"), close);
+  if (!file) throw Failure::usage("cannot read file '" + path + "'");
+  std::string text;
+  char buffer[1 << 16];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, file.get()))
+    text.append(buffer, got);
+  if (std::ferror(file.get()) != 0) throw Failure::usage("cannot read file '" + path + "'");
+  return text;
+}
+
+void print_answer(const Context& context, const Json& answer, std::string_view subject) {
+  if (context.json) {
+    print_document(answer);
+  } else {
+    print_text(to_text(answer, subject));
+  }
+}
+
+void print_text(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,48 @@
+// What every command shares: the global options, the chosen store, the work to be done.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "failure.hpp"
+#include "idem/open.hpp"
+#include "idem/service.hpp"
+#include "render.hpp"
+
+namespace idem::cli {
+
+// Filled by the parse; lives until the command ends.
+struct Context {
+  std::string store_url;                  // --store; empty: IDEM_STORE
+  bool json = false;                      // --json
+  std::vector<std::string> command_line;  // run: what stands after "--"
+  std::function<ExitCode()> action;       // the command that was named
+};
+
+struct StoreChoice {
+  std::string url;
+  std::string from;  // "--store redis://u:***@h": for error texts
+};
+
+// --store, else IDEM_STORE, else empty.
+[[nodiscard]] StoreChoice named_store(const Context& context);
+// As named_store; a Failure if there is none.
+[[nodiscard]] StoreChoice chosen_store(const Context& context);
+
+// Opens it. A SQLite file's absolute path is told on standard error: the forms with three and four
+// slashes are easily mistaken.
+[[nodiscard]] StorePtr open_store(const StoreChoice& choice, const OpenOptions& options = {});
+
+// The file a sqlite: URL names; empty for every other URL and for sqlite::memory:.
+[[nodiscard]] std::string sqlite_path(std::string_view url);
+
+// The whole of a file, "-" for standard input.
+[[nodiscard]] std::string read_file(const std::string& path);
+
+// Prints an outcome: JSON, or text about `subject`.
+void print_answer(const Context& context, const Json& answer, std::string_view subject);
+// Plain text to standard output.
+void print_text(std::string_view text);
+
+}  // namespace idem::cli

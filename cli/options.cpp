@@ -1,0 +1,65 @@
+#include "options.hpp"
+
+#include "help.hpp"
+
+namespace idem::cli {
+
+CLI::App* add_leaf(CLI::App& parent, Context& context, const std::string& name,
+                   const std::string& summary, const std::vector<std::string>& examples,
+                   Needs needs) {
+  CLI::App* leaf = parent.add_subcommand(name, summary);
+  std::string footer = "Examples:\n";
+  for (const std::string& example : examples) footer += "  " + example + "\n";
+  leaf->footer(footer);
+  add_global_options(*leaf, context, needs == Needs::store);
+  return leaf;
+}
+
+CLI::Option* add_duration(CLI::App* app, const std::string& name, std::optional<Duration>& into,
+                          const std::string& help, const std::string& shown) {
+  return app
+      ->add_option_function<std::string>(
+          name,
+          [&into, name](const std::string& text) {
+            const auto parsed = parse_duration(text);
+            if (!parsed) throw CLI::ValidationError(name, parsed.error().message);
+            into = *parsed;
+          },
+          help)
+      ->type_name("DURATION")
+      ->default_str(shown);
+}
+
+CLI::Option* add_count(CLI::App* app, const std::string& name, std::optional<std::uint64_t>& into,
+                       const std::string& help, const std::string& shown) {
+  return app
+      ->add_option_function<std::string>(
+          name,
+          [&into, name](const std::string& text) {
+            const auto parsed = parse_count(text);
+            if (!parsed) throw CLI::ValidationError(name, parsed.error().message);
+            into = *parsed;
+          },
+          help)
+      ->type_name("N")
+      ->default_str(shown);
+}
+
+CLI::Option* add_text(CLI::App* app, const std::string& name, std::string& into,
+                      const std::string& help, const std::string& shown) {
+  return app->add_option(name, into, help)->type_name("TEXT")->default_str(shown);
+}
+
+void add_key(CLI::App* app, KeyOptions& into) {
+  app->add_option("KEY", into.key, "the idempotency key, 1 to 128 bytes")
+      ->type_name("")
+      ->required();
+  add_scope(app, into);
+}
+
+void add_scope(CLI::App* app, KeyOptions& into) {
+  add_text(app, "--biz", into.biz, "business type: keys of different types never meet", "\"\"");
+  add_text(app, "--tenant", into.tenant, "tenant: keys of different tenants never meet", "\"\"");
+}
+
+}  // namespace idem::cli

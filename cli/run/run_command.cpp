@@ -1,0 +1,264 @@
+// idem run: a command that runs at most once per key and lease.
+#include <fmt/core.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "child.hpp"
+#include "commands.hpp"
+#include "envelope.hpp"
+#include "options.hpp"
+#include "run_store.hpp"
+
+namespace idem::cli {
+
+namespace {
+
+struct Options {
+  KeyOptions key;
+  std::string request_file;
+  std::optional<Duration> lease;
+  std::optional<Duration> ttl;
+  std::optional<Duration> wait;
+  std::optional<std::uint64_t> output_max;
+  bool retry_failed = false;
+};
+
+// While waiting for another run, signals are looked at this often.
+constexpr Micros kWaitSlice = std::chrono::seconds(1);
+
+// Unambiguous: every word is preceded by its length.
+Fingerprint fingerprint_of(const Options& options, const std::vector<std::string>& command) {
+  if (!options.request_file.empty()) return Fingerprint::of_bytes(read_file(options.request_file));
+  std::string request;
+  for (const std::string& word : command) request += fmt::format("{}:{},", word.size(), word);
+  return Fingerprint::of_bytes(request);
+}
+
+Policy policy_of(const Options& options) {
+  Policy policy;
+  policy.lease = options.lease.value_or(std::chrono::minutes(10));
+  policy.stuck_after = std::max(policy.stuck_after, policy.lease);
+  policy.result_ttl = options.ttl.value_or(std::chrono::hours(24));
+  policy.failed_ttl = policy.result_ttl;
+  policy.on_duplicate = OnDuplicate::wait;
+  policy.wait = Micros(0);
+  policy.max_result_bytes = options.output_max.value_or(kResultBytesDefault);
+  must(check_policy(policy), "--lease, --ttl");
+  return policy;
+}
+
+void write_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // the reader went away; the result is stored all the same
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+ExitCode status_code(int status) { return static_cast<ExitCode>(status); }
+
+ExitCode interruption_code(int signal) { return status_code(128 + signal); }
+
+class Run {
+ public:
+  Run(const Options& options, Context& context)
+      : options_(options), context_(context), policy_(policy_of(options)) {
+    request_ = {options.key.value(), fingerprint_of(options, context.command_line)};
+  }
+
+  ExitCode operator()();
+
+ private:
+  Verdict act(Attempt& attempt);
+  ExitCode not_started() const;
+  ExitCode tell_replay(const Replay& replay) const;
+  ExitCode tell_outcome(const Json& answer, ExitCode code, std::string_view text) const;
+  ExitCode tell_own(std::string_view outcome, int status) const;
+
+  // One per outcome of execute.
+  friend struct TellOutcome;
+
+  const Options& options_;
+  Context& context_;
+  Policy policy_;
+  Request request_;
+  Signals signals_;  // before the service, whose threads inherit the mask
+  ChildEnd end_;
+};
+
+Verdict Run::act(Attempt& attempt) {
+  if (signals_.interruption() != 0) return NothingDone{};
+  end_ = run_child(context_.command_line, signals_, attempt.stop_token(),
+                   [this](std::string_view piece) {
+                     if (!context_.json) write_all(piece);
+                   });
+  if (!end_.started) return NothingDone{};
+  if (end_.stopped) return Retryable{"the lease was lost", {}};
+  if (end_.interruption != 0 && end_.status != 0)
+    return Retryable{fmt::format("interrupted by SIG{}", sigabbrev_np(end_.interruption)), {}};
+  if (end_.status != 0 && options_.retry_failed)
+    return Retryable{fmt::format("exit status {}", end_.status), {}};
+  return to_envelope(end_.status, end_.output, policy_.max_result_bytes);
+}
+
+ExitCode Run::not_started() const {
+  if (end_.error.empty())
+    throw Failure(ExitCode::interrupted, "interrupted", "interrupted before the command began");
+  const std::string& name = context_.command_line.front();
+  throw Failure(status_code(end_.missing ? 127 : 126), end_.missing ? "not_found" : "not_started",
+                fmt::format("cannot run '{}': {}", name, end_.error))
+      .advise("the key is free again: nothing was done");
+}
+
+ExitCode Run::tell_own(std::string_view outcome, int status) const {
+  if (context_.json) {
+    Json answer{{"outcome", outcome}, {"key", options_.key.key}, {"exit_status", status}};
+    put_bytes(answer, "stdout", end_.output);
+    print_document(answer);
+  }
+  return status_code(status);
+}
+
+ExitCode Run::tell_replay(const Replay& replay) const {
+  const RunResult first = must(from_envelope(replay.result), "--key " + options_.key.key);
+  if (context_.json) {
+    Json answer{{"outcome", "replay"}, {"key", options_.key.key}, {"exit_status", first.status}};
+    if (first.kept) put_bytes(answer, "stdout", first.output);
+    if (!first.kept) answer["stdout_bytes"] = first.size;
+    if (!first.kept) answer["stdout_sha256"] = first.digest.hex();
+    print_document(answer);
+  } else if (first.kept) {
+    write_all(first.output);
+  } else {
+    fmt::print(stderr,
+               "idem: '{}' ran before and ended with exit status {}; its output of {} bytes "
+               "(sha256 {}) was too large to keep\n",
+               options_.key.key, first.status, first.size, first.digest.hex());
+  }
+  return first.kept ? status_code(first.status) : ExitCode::replay;
+}
+
+ExitCode Run::tell_outcome(const Json& answer, ExitCode code, std::string_view text) const {
+  if (context_.json) {
+    print_document(answer);
+  } else {
+    fmt::print(stderr, "idem: '{}' {}\n", options_.key.key, text);
+  }
+  return code;
+}
+
+struct TellOutcome {
+  const Run& run;
+
+  ExitCode operator()(const Executed&) const { return run.tell_own("executed", run.end_.status); }
+  ExitCode operator()(const Replay& replay) const { return run.tell_replay(replay); }
+  ExitCode operator()(const ActionFailed& failed) const {
+    if (run.end_.interruption == 0) return run.tell_own("failed_recorded", run.end_.status);
+    if (!run.context_.json)
+      fmt::print(stderr, "idem: {}; the next run of '{}' starts again\n", failed.reason,
+                 run.options_.key.key);
+    return run.tell_own("interrupted", static_cast<int>(interruption_code(run.end_.interruption)));
+  }
+  ExitCode operator()(const Released&) const { return run.not_started(); }
+  ExitCode operator()(const Lost& lost) const {
+    return run.tell_outcome(to_json(CompleteOutcome(lost)), ExitCode::lost,
+                            "was lost: the lease was over, another run may have taken it; this "
+                            "run's command was ended and does not count");
+  }
+  ExitCode operator()(const InProgress& other) const {
+    return claim_answer(other, fmt::format("is in progress (attempt {}); its lease ends in {}",
+                                           other.attempt, human(other.retry_after)));
+  }
+  ExitCode operator()(const Mismatch& other) const {
+    return claim_answer(other, "was used before for another command line");
+  }
+  ExitCode operator()(const Backoff& backoff) const {
+    return claim_answer(backoff, fmt::format("failed; next try in {}", human(backoff.retry_after)));
+  }
+  ExitCode operator()(const Failed& failed) const {
+    return claim_answer(failed, "failed before: " + failed.reason);
+  }
+  ExitCode operator()(const Exhausted& exhausted) const {
+    return claim_answer(exhausted, fmt::format("used up its {} attempts", exhausted.attempts));
+  }
+  ExitCode operator()(const InDoubt& doubt) const {
+    return claim_answer(doubt, "fell silent and is in doubt: a person must decide");
+  }
+  ExitCode operator()(const AlreadyDone& done) const { return claim_answer(done, "is done"); }
+
+ private:
+  [[nodiscard]] ExitCode claim_answer(ClaimOutcome outcome, std::string_view text) const {
+    return run.tell_outcome(to_json(outcome), exit_code(outcome), text);
+  }
+};
+
+ExitCode Run::operator()() {
+  std::string from;
+  const StorePtr store = open_run_store(context_, from);
+  ServiceOptions service_options;
+  service_options.policy = policy_;
+  IdempotencyService service(store, service_options);
+  const Time deadline = service.clock().now() + options_.wait.value_or(Micros(0)).micros();
+  while (true) {
+    CallOptions call;
+    const Micros left = std::max(Micros(0), deadline - service.clock().now());
+    call.policy.wait = std::min(left, kWaitSlice);
+    auto outcome = service.execute(
+        request_, [this](Attempt& attempt) { return act(attempt); }, call);
+    if (!outcome) {
+      const Error& error = outcome.error();
+      if (!end_.started) throw Failure(error).from(from);
+      throw Failure(
+          fail(error.code, fmt::format("the command ran (exit status {}), but that could not be "
+                                       "recorded: {}",
+                                       end_.status, error.message)))
+          .from(from);
+    }
+    if (std::holds_alternative<InProgress>(*outcome)) {
+      if (const int signal = signals_.interruption(); signal != 0)
+        throw Failure(interruption_code(signal), "interrupted", "interrupted while waiting");
+      if (left > Micros(0)) continue;
+    }
+    return std::visit(TellOutcome{*this}, *outcome);
+  }
+}
+
+ExitCode run(const Options& options, Context& context) {
+  if (context.command_line.empty())
+    throw Failure::usage("no command: it stands after --")
+        .advise("idem run --key KEY -- COMMAND ARGUMENT...");
+  return Run(options, context)();
+}
+
+}  // namespace
+
+void add_run(CLI::App& root, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* leaf =
+      add_leaf(root, context, "run",
+               "Run a command once per key: later runs get its output and exit status\n"
+               "Usage form: idem run --key KEY [OPTIONS] -- COMMAND ARGUMENT...",
+               {"idem run --key nightly-report -- sh -c 'date +%s%N'",
+                "idem run --key \"backup-$(date +%F)\" --lease 5m --wait 30s -- echo done"});
+  add_text(leaf, "--key", options->key.key, "names the work: same key, same run")->required();
+  add_scope(leaf, options->key);
+  leaf->add_option("--request", options->request_file,
+                   "what makes two runs the same is this file, not the command line")
+      ->type_name("FILE");
+  add_duration(leaf, "--lease", options->lease,
+               "a run that was killed is taken over after this; a live one renews", "10m");
+  add_duration(leaf, "--ttl", options->ttl, "how long the result is replayed", "24h");
+  add_duration(leaf, "--wait", options->wait, "wait for a run that is under way", "0");
+  add_count(leaf, "--max-output", options->output_max,
+            "bytes of output to keep; a longer one is not replayed, nor run again", "1MiB");
+  leaf->add_flag("--retry-failed", options->retry_failed,
+                 "a non-zero exit status is not kept: the next run tries again");
+  on_run(leaf, context, options, run);
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,13 @@
+// Where `idem run` keeps its records when nobody says: a file of the user's own.
+#pragma once
+
+#include "context.hpp"
+
+namespace idem::cli {
+
+// --store or IDEM_STORE, else $XDG_STATE_HOME/idem/run.db (~/.local/state/idem/run.db), which is
+// made with its directory and told once, when it is made: a cron job says nothing every night.
+// A store that no other process can see is refused: it would forget before the next run.
+[[nodiscard]] StorePtr open_run_store(const Context& context, std::string& from);
+
+}  // namespace idem::cli

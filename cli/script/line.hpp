@@ -1,0 +1,40 @@
+// One line of a scenario file. Every member that no operation asks for is a mistake and is told: a
+// misspelt "expect" must not make a test that cannot fail.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "failure.hpp"
+#include "idem/store_url.hpp"
+#include "render.hpp"
+
+namespace idem::cli {
+
+class Line {
+ public:
+  // A Failure (usage) if it is not a JSON object.
+  [[nodiscard]] static Line parse(std::string_view text);
+  explicit Line(Json object) : object_(std::move(object)) {}
+
+  // Each marks the member as known; a member of another type is a Failure (usage).
+  [[nodiscard]] bool has(std::string_view name);
+  [[nodiscard]] std::string text(std::string_view name, std::string_view otherwise = {});
+  [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name);
+  [[nodiscard]] bool flag(std::string_view name);
+  [[nodiscard]] std::optional<Duration> duration(std::string_view name);
+  // NAME, or NAME_hex, or NAME_size (that many bytes of a fixed pattern).
+  [[nodiscard]] std::optional<std::string> bytes(const std::string& name);
+  [[nodiscard]] const Json* member(std::string_view name);
+
+  // A Failure (usage) if a member was never asked for.
+  void check_all_known() const;
+
+ private:
+  Json object_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace idem::cli
