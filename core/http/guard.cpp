@@ -89,8 +89,8 @@ Decision Guard::decide(const Request& request, result<ClaimOutcome> claimed) {
     const Request& request;
 
     Decision operator()(Claimed& won) const {
-      return Run{Exchange(std::make_unique<Exchange::State>(guard.service_, std::move(won.lease),
-                                                            *guard.renewals_))};
+      return Proceed{Exchange(std::make_unique<Exchange::State>(
+          guard.service_, std::move(won.lease), *guard.renewals_))};
     }
     Decision operator()(const Replay& first) const {
       // The service stores a digest instead of a result that its policy finds too large.

@@ -75,7 +75,8 @@ std::string encode_response(const ResponseView& response,
            std::to_string(response.body.size()) + ' ' + std::string(kept) + '\n';
   };
   std::string text = first_line(kKept);
-  const bool keep = text.size() + headers.size() + 1 + response.body.size() <= bytes_max;
+  const bool keep =
+      response.whole && text.size() + headers.size() + 1 + response.body.size() <= bytes_max;
   if (!keep) text = first_line(kOmitted);
   // Rather no header than half of them.
   if (keep || text.size() + headers.size() + 1 <= bytes_max) text += headers;

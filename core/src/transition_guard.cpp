@@ -121,8 +121,8 @@ class Advance {
   // Decides upon what stands: an outcome, or a draft to be written.
   void judge(Move& move) const {
     const Transition& wanted = *move.wanted;
-    const bool stands = move.seen.state == Answer::State::stands &&
-                        !move.seen.held.expired(move.seen.now);
+    const bool stands =
+        move.seen.state == Answer::State::stands && !move.seen.held.expired(move.seen.now);
     EntityState at{options_.initial, 0};
     if (stands) {
       // An earlier try of this very call took after all.

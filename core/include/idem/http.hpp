@@ -3,9 +3,9 @@
 // http_beast.hpp and http_httplib.hpp wrap handlers of two frameworks with it.
 //
 //   idem::http::Decision decision = guard.begin(request);
-//   Pass    no key, and none is needed: run the handler, send its response
-//   Answer  send this response; the handler does not run
-//   Run     run the handler, then finish(exchange, response)
+//   Pass     no key, and none is needed: run the handler, send its response
+//   Answer   send this response; the handler does not run
+//   Proceed  run the handler, then finish(exchange, response)
 //
 // While the handler runs the guard renews the claim at a third of its lease.
 #pragma once
@@ -56,6 +56,7 @@ struct ResponseView {
   unsigned status = 200;
   std::span<const HeaderView> headers;
   std::string_view body;
+  bool whole = true;  // false: only a part of the body is here; it is not kept
 };
 
 // Why the guard answers instead of the handler.
@@ -98,7 +99,7 @@ class Exchange {
 };
 
 struct Pass {};
-struct Run {
+struct Proceed {
   Exchange exchange;
 };
 struct Answer {
@@ -106,7 +107,7 @@ struct Answer {
   Reason reason;
   Micros retry_after{};  // in_progress, retry_later: exact; the header is rounded up
 };
-using Decision = std::variant<Pass, Run, Answer>;
+using Decision = std::variant<Pass, Proceed, Answer>;
 // What a request asks of the store, if anything.
 using Reading = std::variant<Pass, Request, Answer>;
 

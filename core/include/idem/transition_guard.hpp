@@ -1,12 +1,13 @@
 // The transition guard: a business state only moves along allowed transitions, and never back.
 //
-//   TransitionGuard guard(store, {{"WAIT_PAY", "PAID"}, {"PAID", "REFUNDED"}}, {.initial = "WAIT_PAY"});
-//   const auto moved = guard.advance("order-9", "WAIT_PAY", "PAID");  // Applied, AlreadyThere, Refused
+//   TransitionGuard guard(store, {{"WAIT_PAY", "PAID"}, {"PAID", "REFUNDED"}}, {.initial =
+//   "WAIT_PAY"}); const auto moved = guard.advance("order-9", "WAIT_PAY", "PAID");  // Applied,
+//   AlreadyThere, Refused
 //
-// The state is one record per entity, moved by compare-and-swap (so an in-transaction store makes it
-// commit with the business rows), under a business type of its own: it never meets an idempotency
-// key. Where the state lives in the caller's own table, docs/transitions.md shows the same rule as
-// one conditional UPDATE.
+// The state is one record per entity, moved by compare-and-swap (so an in-transaction store makes
+// it commit with the business rows), under a business type of its own: it never meets an
+// idempotency key. Where the state lives in the caller's own table, docs/transitions.md shows the
+// same rule as one conditional UPDATE.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,10 @@ namespace idem {
 inline constexpr std::size_t kStateBytesMax = 256;
 
 struct TransitionOptions {
-  std::string initial;  // the state of an entity that has no record yet
-  std::string tenant;
+  std::string initial{};  // the state of an entity that has no record yet
+  std::string tenant{};
   std::string biz_type = "idem.transition";  // entities of guards with different types never meet
-  Duration keep = kDurationMax;  // an entity that does not move for so long starts over
+  Duration keep = kDurationMax;              // an entity that does not move for so long starts over
 };
 
 // The entity is in `to`, and another call moved it: a duplicate.
