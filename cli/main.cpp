@@ -32,6 +32,8 @@ void build(CLI::App& root, Context& context) {
   add_store_commands(root, context);
   add_script(root, context);
   add_demo(root, context);
+  add_config_commands(root, context);
+  add_serve(root, context);
   // A family that lives elsewhere (the benchmark's) is added here.
   add_about_commands(root, context);
 }

@@ -62,8 +62,10 @@ std::string_view path_of(std::string_view target) {
 }
 
 http::BeastRequest to_upstream(http::BeastRequest& request, const Forwarding& forwarding) {
-  http::BeastRequest out{request.method(), path_of(http::detail::view(request.target())), 11};
-  if (request.method() == beast_http::verb::unknown) out.method_string(request.method_string());
+  http::BeastRequest out;
+  out.version(11);
+  out.method_string(request.method_string());  // also one that Beast does not know
+  out.target(path_of(http::detail::view(request.target())));
   for (const auto& one : request) out.insert(one.name(), one.name_string(), one.value());
   erase_hop_by_hop(out);
   out.erase(field::expect);

@@ -28,17 +28,16 @@ http::Response malformed(error_code ec) {
   if (ec == beast_http::error::body_limit) {
     return http::problem(413, "body_too_large", "The request's body is too large", "");
   }
-  if (ec == beast::error::timeout) {
-    return http::problem(408, "too_slow", "The request did not arrive in time", "");
-  }
   return http::problem(400, "malformed", "The request is not HTTP", "");
 }
 
-// The other side is gone: nobody reads an answer.
+// The other side is gone, or was too slow (Beast has closed the socket then): nobody reads an
+// answer.
 bool is_over(error_code ec) {
-  return ec == beast_http::error::end_of_stream || ec == asio::error::eof ||
-         ec == asio::error::connection_reset || ec == asio::error::operation_aborted ||
-         ec == asio::error::broken_pipe || ec == beast_http::error::partial_message;
+  return ec == beast::error::timeout || ec == beast_http::error::end_of_stream ||
+         ec == asio::error::eof || ec == asio::error::connection_reset ||
+         ec == asio::error::operation_aborted || ec == asio::error::broken_pipe ||
+         ec == beast_http::error::partial_message;
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ std::optional<Upstream::Stream> Upstream::take_idle() {
 }
 
 void Upstream::keep(Stream stream) {
-  if (idle_.size() == kIdleConnections) idle_.erase(idle_.begin());
+  if (idle_.size() == kIdleConnections) idle_.pop_front();
   idle_.push_back({std::move(stream), clock_.now()});
 }
 

@@ -4,8 +4,9 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <deque>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "idem/http_beast.hpp"
 #include "metrics.hpp"
@@ -55,7 +56,7 @@ class Upstream {
   const UpstreamOptions options_;
   Clock& clock_;
   Metrics& metrics_;
-  std::vector<Idle> idle_;  // the last one is the freshest
+  std::deque<Idle> idle_;  // the last one is the freshest
 };
 
 }  // namespace idem::serve

@@ -16,9 +16,16 @@ constexpr std::string_view kOmitted = "omitted";
 constexpr unsigned kStatusMin = 200;
 constexpr unsigned kStatusMax = 599;
 
+// What every server and client takes in one header.
+constexpr std::size_t kHeaderBytesMax = 8192;
+
+bool is_well_formed(std::string_view name, std::string_view value) {
+  return is_header_name(name) && is_header_value(value) && is_replayable_header(name) &&
+         name.size() + value.size() <= kHeaderBytesMax;
+}
+
 bool may_be_stored(const HeaderView& header, std::span<const std::string> allowed) {
-  return is_header_name(header.name) && is_header_value(header.value) &&
-         is_replayable_header(header.name) &&
+  return is_well_formed(header.name, header.value) &&
          std::any_of(allowed.begin(), allowed.end(),
                      [&](const std::string& name) { return same_header(name, header.name); });
 }
@@ -101,9 +108,7 @@ result<StoredResponse> decode_response(std::string_view text) {
     if (colon == std::string_view::npos) return corrupt("a header has no colon");
     const std::string_view name = line->substr(0, colon);
     const std::string_view value = line->substr(colon + 2);
-    if (!is_header_name(name) || !is_header_value(value) || !is_replayable_header(name)) {
-      return corrupt("a header must not be sent");
-    }
+    if (!is_well_formed(name, value)) return corrupt("a header must not be sent");
     stored->response.headers.push_back({std::string(name), std::string(value)});
   }
   if (rest.size() != (stored->body_kept ? stored->body_bytes : 0)) {

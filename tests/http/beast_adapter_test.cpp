@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <boost/beast/http.hpp>
+#include <random>
 #include <stdexcept>
 
 #include "idem/testing/reference_store.hpp"

@@ -5,6 +5,7 @@
 #include <future>
 #include <latch>
 #include <map>
+#include <random>
 
 #include "idem/testing/reference_store.hpp"
 #include "router.hpp"
@@ -453,7 +454,7 @@ TEST_F(ServeTest, SlowClientsAreLetGo) {
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(fetch(port, post("/pay", "k" + std::to_string(i), "a")).result_int(), 201U);
   }
-  for (auto& client : slow) EXPECT_THAT(client->read_all(), StartsWith("HTTP/1.1 408"));
+  for (auto& client : slow) EXPECT_EQ(client->read_all(), "");
 }
 
 TEST_F(ServeTest, MoreConnectionsThanAllowedAreTold503) {

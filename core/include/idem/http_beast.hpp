@@ -40,7 +40,7 @@ inline std::string_view view(boost::beast::string_view text) { return {text.data
 inline BeastResponse to_beast(Response response, unsigned http_version, bool keep_alive) {
   BeastResponse out{static_cast<boost::beast::http::status>(response.status), http_version};
   for (const Header& header : response.headers) out.insert(header.name, header.value);
-  out.body() = std::move(response.body);
+  if (response.status != 204 && response.status != 304) out.body() = std::move(response.body);
   out.keep_alive(keep_alive);
   out.prepare_payload();
   return out;
