@@ -35,7 +35,7 @@ class ServeTest : public ::testing::Test {
   std::vector<BeastRequest> seen;
   TinyServer upstream{[this](const BeastRequest& request) {
     {
-      const std::lock_guard guard(mutex);
+      const std::lock_guard lock(mutex);
       ++runs[request.body()];
       seen.push_back(request);
     }
