@@ -77,6 +77,15 @@ result<Connection> Connection::open(const std::string& path, bool create, Micros
   return connection;
 }
 
+Connection Connection::borrow(sqlite3* handle) {
+  Connection connection;
+  const char* const path = sqlite3_db_filename(handle, "main");
+  connection.path_ = path == nullptr || *path == '\0' ? ":memory:" : path;
+  connection.wait_ = std::make_unique<BusyWait>();
+  connection.handle_ = {handle, CloseConnection{false}};
+  return connection;
+}
+
 void Connection::wait_until(Time deadline) { wait_->deadline = deadline; }
 
 // SQLite's own handler pauses for up to 100 ms: beside a busy process it would hardly ever find the

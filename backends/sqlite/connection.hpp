@@ -72,12 +72,22 @@ enum class Phase : std::uint8_t {
   commit,  // at COMMIT: an I/O error leaves it open whether it was applied
 };
 
+struct CloseConnection {
+  bool owned = true;
+  void operator()(sqlite3* handle) const {
+    if (owned) sqlite3_close_v2(handle);
+  }
+};
+
 // Used by one thread at a time.
 class Connection {
  public:
   // Opens the file, or makes it if it is not there and `create`. `path`: absolute, or ":memory:".
   [[nodiscard]] static result<Connection> open(const std::string& path, bool create,
                                                Micros busy_timeout);
+
+  // The caller's own connection, which it keeps, with its own busy handler.
+  [[nodiscard]] static Connection borrow(sqlite3* handle);
 
   // How long statements wait for other processes' locks: until `deadline` of the system clock, or
   // busy_timeout from the first conflict on if it is Time{}.
@@ -106,14 +116,11 @@ class Connection {
     Time deadline;  // as given to wait_until()
     Time until;     // of the wait under way
   };
-  struct Close {
-    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
-  };
   static int on_busy(void* wait, int count);
 
   std::string path_;
   std::unique_ptr<BusyWait> wait_;
-  std::unique_ptr<sqlite3, Close> handle_;
+  std::unique_ptr<sqlite3, CloseConnection> handle_;
 };
 
 }  // namespace idem::sqlite

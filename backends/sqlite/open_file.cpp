@@ -118,9 +118,10 @@ result<Durability> durability_of(Connection& connection) {
   if (!mode) return mode.error();
   const auto synchronous = connection.integer_of("PRAGMA synchronous");
   if (!synchronous) return synchronous.error();
-  if (*mode != "wal") return Durability::none;
-  if (*synchronous >= 2) return Durability::power;
-  return *synchronous == 1 ? Durability::process : Durability::none;
+  // A rollback journal that is not synced to the end may leave a damaged file behind.
+  const bool rolls_back = *mode == "delete" || *mode == "truncate" || *mode == "persist";
+  if ((*mode == "wal" || rolls_back) && *synchronous >= 2) return Durability::power;
+  return *mode == "wal" && *synchronous == 1 ? Durability::process : Durability::none;
 }
 
 }  // namespace idem::sqlite

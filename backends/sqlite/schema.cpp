@@ -120,11 +120,21 @@ result<void> verify_unique_key(Connection& connection) {
   return {};
 }
 
-result<void> verify(Connection& connection) {
+}  // namespace
+
+result<void> verify_schema(Connection& connection) {
+  const auto meta = exists(connection, "idempotent_meta");
+  if (!meta) return meta.error();
+  if (!*meta)
+    return fail(errc::cannot_open, connection.path() +
+                                       ": the tables are not there: open it once as a store, or "
+                                       "run the schema");
   if (auto version = verify_version(connection); !version) return version;
   if (auto columns = verify_columns(connection); !columns) return columns;
   return verify_unique_key(connection);
 }
+
+namespace {
 
 // Inside a write transaction.
 result<void> create(Connection& connection) {
@@ -140,7 +150,7 @@ result<void> create(Connection& connection) {
   }
   if (const int code = connection.run(kSchemaSql); code != SQLITE_OK)
     return connection.error(code, Phase::open, "cannot make the tables in");
-  return verify(connection);
+  return verify_schema(connection);
 }
 
 }  // namespace
@@ -150,7 +160,7 @@ result<void> ensure_schema(Connection& connection) {
       "SELECT count(*) FROM sqlite_master WHERE name IN ('idempotent_record', 'uk_idem_key', "
       "'idx_idem_expires', 'idx_idem_lapsed', 'idempotent_meta')");
   if (!parts) return parts.error();
-  if (*parts == 5) return verify(connection);
+  if (*parts == 5) return verify_schema(connection);
   if (const int code = connection.run("BEGIN IMMEDIATE"); code != SQLITE_OK)
     return connection.error(code, Phase::open, "cannot write to");
   auto made = create(connection);

@@ -15,4 +15,7 @@ extern const char* const kSchemaSql;
 // and the unique key with its comparison. Nothing is changed if something else is in the way.
 [[nodiscard]] result<void> ensure_schema(Connection& connection);
 
+// Only verifies; cannot_open if the tables are not there.
+[[nodiscard]] result<void> verify_schema(Connection& connection);
+
 }  // namespace idem::sqlite

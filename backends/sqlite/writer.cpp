@@ -187,29 +187,51 @@ std::optional<Error> Writer::read_meta() {
   return std::nullopt;
 }
 
+// The error of a step that SQLite refused; nothing if it has its answer.
+std::optional<Error> Writer::apply_one(Step& step) {
+  int code = std::visit([this](auto* op) { return apply(*op); }, step.op);
+  if (code == SQLITE_OK && connection_->in_transaction()) return std::nullopt;
+  if (code == SQLITE_OK) code = sqlite3_extended_errcode(connection_->handle());
+  return connection_->error(code, Phase::work, "cannot write to");
+}
+
 std::optional<Error> Writer::apply_all(std::span<Step> steps) {
   for (Step& step : steps) {
-    int code = std::visit([this](auto* op) { return apply(*op); }, step.op);
-    if (code == SQLITE_OK && connection_->in_transaction()) continue;
-    if (code == SQLITE_OK) code = sqlite3_extended_errcode(connection_->handle());
-    const Error error = connection_->error(code, Phase::work, "cannot write to");
-    if (!connection_->in_transaction()) return error;
-    fail_step(step, error);
+    auto trouble = apply_one(step);
+    if (!trouble) continue;
+    if (!connection_->in_transaction()) return trouble;
+    fail_step(step, *trouble);
   }
   return std::nullopt;
 }
 
+std::optional<Error> Writer::write_meta() {
+  if (!wrote_) return std::nullopt;
+  meta_.time_floor = std::max(meta_.time_floor, now_.time_since_epoch().count());
+  if (meta_ == found_) return std::nullopt;
+  write_meta_.bind(1, meta_.time_floor);
+  write_meta_.bind_version(2, meta_.version_floor);
+  const int code = write_meta_.run();
+  if (code == SQLITE_DONE) return std::nullopt;
+  return connection_->error(code, Phase::work, "cannot write to");
+}
+
 std::optional<Error> Writer::commit() {
-  if (wrote_) meta_.time_floor = std::max(meta_.time_floor, now_.time_since_epoch().count());
-  if (wrote_ && meta_ != found_) {
-    write_meta_.bind(1, meta_.time_floor);
-    write_meta_.bind_version(2, meta_.version_floor);
-    const int code = write_meta_.run();
-    if (code != SQLITE_DONE) return connection_->error(code, Phase::work, "cannot write to");
-  }
+  if (auto trouble = write_meta()) return trouble;
   const int code = commit_.run();
   if (code == SQLITE_DONE) return std::nullopt;
   return connection_->error(code, wrote_ ? Phase::commit : Phase::work, "cannot commit to");
+}
+
+void Writer::execute_inside(std::span<Step> steps) {
+  std::optional<Error> trouble = read_meta();
+  for (Step& step : steps) {
+    if (!trouble) trouble = apply_one(step);
+  }
+  if (!trouble) trouble = write_meta();
+  if (!trouble) return;
+  connection_->roll_back();
+  fail_all(steps, *trouble);
 }
 
 int Writer::apply(Insert& op) {

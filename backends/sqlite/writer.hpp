@@ -44,7 +44,13 @@ class Writer {
   // leaves its neighbours alone.
   void execute(std::span<Step> steps);
 
+  // As execute(), inside the transaction that is under way on a borrowed connection: nothing lasts
+  // before its owner commits. If SQLite refuses one step, the whole transaction is rolled back:
+  // business without its record must not be committed.
+  void execute_inside(std::span<Step> steps);
+
   [[nodiscard]] Connection& connection() { return *connection_; }
+  [[nodiscard]] Reader& reader() { return reader_; }
 
  private:
   // One row of idempotent_meta, as the transaction found it and as it will leave it.
@@ -60,9 +66,11 @@ class Writer {
   [[nodiscard]] result<void> prepare();
   void transact(std::span<Step> steps);
   [[nodiscard]] std::span<Step> begin(std::span<Step> steps);
-  // These three: what undid the transaction, or nothing.
+  // What went wrong, or nothing.
   [[nodiscard]] std::optional<Error> read_meta();
+  [[nodiscard]] std::optional<Error> apply_one(Step& step);
   [[nodiscard]] std::optional<Error> apply_all(std::span<Step> steps);
+  [[nodiscard]] std::optional<Error> write_meta();
   [[nodiscard]] std::optional<Error> commit();
 
   // SQLITE_OK, or the error of a step that was not applied.

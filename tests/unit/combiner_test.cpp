@@ -127,7 +127,8 @@ TEST(Combiner, WaitingJobsFormBatchesInOrder) {
   std::latch done(8);
   gated.combiner.submit(*jobs[0], [&] { done.count_down(); });
   gated.wait_until_entered();
-  for (int i = 1; i < 8; ++i) gated.combiner.submit(*jobs[i], [&] { done.count_down(); });
+  for (std::size_t i = 1; i < jobs.size(); ++i)
+    gated.combiner.submit(*jobs[i], [&] { done.count_down(); });
   gated.open();
   done.wait();
   EXPECT_THAT(gated.batches(), ElementsAre(ElementsAre(0), ElementsAre(1, 2, 3),

@@ -41,6 +41,17 @@ struct SqliteOptions {
 // busy         another process held it for longer than busy_timeout
 [[nodiscard]] result<StorePtr> open_sqlite(const SqliteOptions& options);
 
+// The store inside a transaction of the caller's own: what it writes lasts if and only if the
+// caller's statements do. Begin with BEGIN IMMEDIATE; a write outside such a transaction is
+// invalid_argument. Keep the store as long as the connection, over many transactions; it borrows
+// the connection, and is used by one thread at a time, as that is. Answers say "written" before the
+// commit: others see nothing until then.
+//
+// A write that SQLite refuses (capacity, unavailable) rolls the whole transaction back, so that no
+// business is committed without its record; the caller's COMMIT then fails.
+// cannot_open: the tables are not there, or not ours; they are not made here.
+[[nodiscard]] result<StorePtr> sqlite_in_transaction(sqlite3* connection, Clock* clock = nullptr);
+
 // The tables and indexes, as SQL.
 [[nodiscard]] std::string sqlite_schema();
 

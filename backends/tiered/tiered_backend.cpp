@@ -1,0 +1,109 @@
+// Opening by URL, and the variants that tests and measurements run over.
+#include "idem/tiered_store.hpp"
+
+namespace idem {
+namespace {
+
+result<StorePtr> open_tier(StoreUrl& url, std::string_view name, const OpenOptions& options) {
+  const auto text = url.text(name);
+  if (!text) {
+    return fail(errc::invalid_argument,
+                "tiered: needs front and back, each a percent-encoded URL: "
+                "tiered:?front=redis%3A%2F%2Fh%3A6379&back=mysql%3A%2F%2Fh%2Fdb (missing: " +
+                    std::string(name) + ")");
+  }
+  auto store = open_in_registry(*text, options);
+  if (!store) return fail(store.error().code, std::string(name) + ": " + store.error().message);
+  return store;
+}
+
+result<StorePtr> open_tiered(const StoreUrl& parsed, const OpenOptions& options) {
+  StoreUrl url = parsed;
+  TieredOptions made;
+  made.clock = options.clock;
+  auto circuit = url.duration("circuit");
+  if (!circuit) return circuit.error();
+  if (*circuit) made.circuit = **circuit;
+  (void)url.text("front");
+  (void)url.text("back");
+  if (auto known = url.check_all_known(); !known) return known.error();
+  auto front = open_tier(url, "front", options);
+  if (!front) return front.error();
+  auto back = open_tier(url, "back", options);
+  if (!back) return back.error();
+  made.front = std::move(*front);
+  made.back = std::move(*back);
+  return make_tiered_store(std::move(made));
+}
+
+result<Fixture> backend_fixture(std::string_view name, std::string_view variant,
+                                const OpenOptions& options) {
+  for (const Backend& backend : options.registry) {
+    if (backend.name == name) return backend.fixture(variant, options);
+  }
+  return fail(errc::unsupported, "this build has no backend '" + std::string(name) + "'");
+}
+
+std::string percent_encoded(std::string_view text) {
+  static constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  }
+  return out;
+}
+
+result<Fixture> tier_of(Fixture front, Fixture back, const OpenOptions& options) {
+  auto store = make_tiered_store({front.store, back.store, options.clock});
+  if (!store) return store.error();
+  const std::string url =
+      "tiered:?front=" + percent_encoded(front.url) + "&back=" + percent_encoded(back.url);
+  auto both = std::make_shared<std::pair<Fixture, Fixture>>(std::move(front), std::move(back));
+  return Fixture{url, std::move(both), std::move(*store)};
+}
+
+// "front+back"; a back of its own is "front+(front+back)".
+result<Fixture> tiered_fixture(std::string_view variant, const OpenOptions& options) {
+  const auto one = [&](std::string_view name) { return backend_fixture(name, "", options); };
+  if (variant.empty() || variant == "memory+sqlite") {
+    auto front = one("memory");
+    auto back = one("sqlite");
+    if (!front) return front.error();
+    if (!back) return back.error();
+    return tier_of(std::move(*front), std::move(*back), options);
+  }
+  auto redis = one("redis");
+  auto mysql = one("mysql");
+  if (!redis) return redis.error();
+  if (!mysql) return mysql.error();
+  auto servers = tier_of(std::move(*redis), std::move(*mysql), options);
+  if (!servers || variant == "redis+mysql") return servers;
+  if (variant != "memory+redis+mysql") {
+    return fail(errc::invalid_argument, "tiered: no variant '" + std::string(variant) + "'");
+  }
+  auto front = one("memory");
+  if (!front) return front.error();
+  return tier_of(std::move(*front), std::move(*servers), options);
+}
+
+}  // namespace
+
+Backend tiered_backend() {
+  return {.name = "tiered",
+          .schemes = {"tiered"},
+          .url_forms = {"tiered:?front=URL&back=URL (each percent-encoded) &circuit=500ms"},
+          .summary = "a fast front refuses and replays, an authoritative back decides",
+          .client = "",
+          .open = open_tiered,
+          .variants = {"memory+sqlite", "redis+mysql", "memory+redis+mysql"},
+          .fixture = tiered_fixture};
+}
+
+}  // namespace idem
