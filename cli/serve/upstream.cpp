@@ -92,7 +92,7 @@ asio::awaitable<UpstreamAnswer> Upstream::send_on(Stream& stream, const http::Be
   for (;;) {
     Parser parser;
     parser.header_limit(kHeaderBytesMax);
-    parser.body_limit(options_.body_bytes_max);
+    parser.body_limit(boost::none);  // set below, so that the head is read in any case
     parser.skip(request.method() == beast::http::verb::head);
     const auto [head_error, head_bytes] =
         co_await beast::http::async_read_header(stream, buffer, parser, kTuple);
@@ -103,6 +103,12 @@ asio::awaitable<UpstreamAnswer> Upstream::send_on(Stream& stream, const http::Be
       ended(head_error);
       co_return answer;
     }
+    if (const auto length = parser.content_length(); length && *length > options_.body_bytes_max) {
+      answer.end = UpstreamEnd::too_large;
+      answer.response = std::move(parser.get());
+      co_return answer;
+    }
+    parser.body_limit(options_.body_bytes_max);
     const auto [body_error, body_bytes] =
         co_await beast::http::async_read(stream, buffer, parser, kTuple);
     (void)body_bytes;
@@ -111,7 +117,7 @@ asio::awaitable<UpstreamAnswer> Upstream::send_on(Stream& stream, const http::Be
       co_return answer;
     }
     answer.end = body_error ? UpstreamEnd::too_large : UpstreamEnd::answered;
-    answer.response = parser.release();
+    answer.response = std::move(parser.get());
     stream.expires_never();
     co_return answer;
   }

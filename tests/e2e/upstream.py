@@ -43,5 +43,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
+    def handle_error(self, *_):  # a client that went away
+        pass
+
 
 Server(("127.0.0.1", port), Handler).serve_forever()

@@ -442,6 +442,20 @@ TEST_F(ServeTest, HostileKeysInjectNoHeaderLine) {
   EXPECT_EQ(total_runs(), accepted);
 }
 
+// Also one whose size is not told beforehand.
+TEST_F(ServeTest, ALargeChunkedAnswerIsTold) {
+  options.response_bytes_max = 2000;
+  act = [](const BeastRequest&) {
+    BeastResponse response = reply(201, std::string(3000, 'x'));
+    response.chunked(true);
+    return response;
+  };
+  const auto port = start();
+  EXPECT_EQ(code(fetch(port, post("/pay", "k", "a"))), "upstream_too_large");
+  EXPECT_EQ(code(fetch(port, post("/pay", "k", "a"))), "body_not_kept");
+  EXPECT_EQ(runs["a"], 1);
+}
+
 // Clients that send a byte now and then are let go, and the others are served meanwhile.
 TEST_F(ServeTest, SlowClientsAreLetGo) {
   options.header_time = 200ms;

@@ -61,7 +61,7 @@ void TinyServer::serve(tcp::socket& socket) {
     auto response = handler_(request);
     if (!response) break;
     response->keep_alive(request.keep_alive());
-    response->prepare_payload();
+    if (!response->chunked()) response->prepare_payload();
     beast_http::write(socket, *response, ec);
     if (ec || !response->keep_alive()) break;
   }
