@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Examples in help that do not run, and completion that forgets a command, are lies.
+# shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # leaves [WORDS]: every command that does something.

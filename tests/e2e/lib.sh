@@ -1,5 +1,4 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154
 # Shared by the tests beside it. Each is run as: test.sh IDEM, in an empty directory of its own,
 # with no store named and a state directory that is private, too.
 set -euo pipefail
