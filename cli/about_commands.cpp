@@ -58,15 +58,15 @@ ExitCode completion(const CompletionOptions& options, Context& context) {
 
 void add_about_commands(CLI::App& root, Context& context) {
   CLI::App* leaf = add_leaf(root, context, "stores", "List the kinds of store and their URLs",
-                            {"idem stores"}, Needs::nothing);
+                            {"idem stores"}, kNoStore);
   on_run(leaf, context, std::make_shared<NoOptions>(), stores);
-  leaf = add_leaf(root, context, "version", "Print the version", {"idem version"}, Needs::nothing);
+  leaf = add_leaf(root, context, "version", "Print the version", {"idem version"}, kNoStore);
   on_run(leaf, context, std::make_shared<NoOptions>(), version);
 
   auto options = std::make_shared<CompletionOptions>();
   options->root = &root;
   leaf = add_leaf(root, context, "completion", "Print a completion script for a shell",
-                  {"source <(idem completion bash)"}, Needs::nothing);
+                  {"source <(idem completion bash)"}, kNoStore);
   leaf->add_option("SHELL", options->shell, "bash, zsh or fish")
       ->type_name("")
       ->required()

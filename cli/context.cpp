@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "idem/store_url.hpp"
+#include "run/run_store.hpp"
 
 namespace idem::cli {
 
@@ -36,6 +37,14 @@ StoreChoice chosen_store(const Context& context) {
         .advise("idem stores   (lists the URL forms)")
         .advise("--store sqlite:idem.db");
   return choice;
+}
+
+StoreChoice chosen_store_or_runs(const Context& context) {
+  if (named_store(context).url.empty()) {
+    if (const std::string url = existing_run_store(); !url.empty())
+      return {url, "the default store " + sqlite_path(url)};
+  }
+  return chosen_store(context);
 }
 
 StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {

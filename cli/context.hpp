@@ -29,6 +29,8 @@ struct StoreChoice {
 [[nodiscard]] StoreChoice named_store(const Context& context);
 // As named_store; a Failure if there is none.
 [[nodiscard]] StoreChoice chosen_store(const Context& context);
+// For looking and tidying: the file of `idem run` counts as named, once it exists.
+[[nodiscard]] StoreChoice chosen_store_or_runs(const Context& context);
 
 // Opens it. A SQLite file's absolute path is told on standard error: the forms with three and four
 // slashes are easily mistaken.

@@ -82,13 +82,13 @@ std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
          ")";
 }
 
-void add_global_options(CLI::App& app, Context& context, bool store) {
+void add_global_options(CLI::App& app, Context& context, const std::string& store_default) {
   app.set_help_flag("-h,--help", "this text");
   app.add_flag("--json", context.json, "one JSON document on standard output, also for errors");
-  if (store)
+  if (!store_default.empty())
     app.add_option("--store", context.store_url, "where the records are; see idem stores")
         ->type_name("URL")
-        ->default_str("$IDEM_STORE");
+        ->default_str(store_default);
 }
 
 Failure usage_failure(const CLI::App& root, const CLI::ParseError& error) {

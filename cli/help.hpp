@@ -17,8 +17,8 @@ class HelpFormatter : public CLI::Formatter {
   [[nodiscard]] std::string make_option_desc(const CLI::Option* option) const override;
 };
 
-// -h, --json and, if asked for, --store.
-void add_global_options(CLI::App& app, Context& context, bool store);
+// -h, --json and, unless `store_default` is empty, --store.
+void add_global_options(CLI::App& app, Context& context, const std::string& store_default);
 
 // The command line's own complaint: the unknown word with the nearest known one.
 [[nodiscard]] Failure usage_failure(const CLI::App& root, const CLI::ParseError& error);

@@ -34,7 +34,7 @@ void confirm(const Options& options) {
 }
 
 ExitCode force_release(const Options& options, Context& context) {
-  const StoreChoice choice = chosen_store(context);
+  const StoreChoice choice = chosen_store_or_runs(context);
   IdempotencyService service(open_store(choice));
   const auto found = must(service.get(options.key.value()), choice.from);
   if (!found) {
@@ -69,7 +69,8 @@ void add_key_force_release(CLI::App& family, Context& context) {
       add_leaf(family, context, "force-release", "Remove a processing record whose owner is gone",
                {"idem key force-release pay-42 --store sqlite:orders.db --dry-run",
                 "idem key claim pay-5 --store sqlite:orders.db && "
-                "idem key force-release pay-5 --store sqlite:orders.db --force --yes"});
+                "idem key force-release pay-5 --store sqlite:orders.db --force --yes"},
+               kNamedStoreOrRuns);
   add_key(leaf, options->key);
   add_count(leaf, "--fence", options->fence, "only if the record has this fence", "as found");
   leaf->add_flag("--force", options->force, "also while the lease is live");

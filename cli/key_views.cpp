@@ -83,7 +83,7 @@ std::string view(const KeyOptions& key, const Record& record, Time now) {
 }
 
 ExitCode get(const Options& options, Context& context) {
-  const StoreChoice choice = chosen_store(context);
+  const StoreChoice choice = chosen_store_or_runs(context);
   IdempotencyService service(open_store(choice));
   const auto found = must(service.get(options.key.value()), choice.from);
   if (!found) {
@@ -135,7 +135,7 @@ std::string table(const Page& page) {
 }
 
 ExitCode list(const Options& options, Context& context) {
-  const StoreChoice choice = chosen_store(context);
+  const StoreChoice choice = chosen_store_or_runs(context);
   IdempotencyService service(open_store(choice));
   const Page page = must(service.list(query_of(options)), choice.from);
   if (!context.json) {
@@ -160,14 +160,15 @@ void add_key_views(CLI::App& family, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* leaf =
       add_leaf(family, context, "get", "Show one record, and what will happen to it next",
-               {"idem key get pay-42 --store sqlite:orders.db"});
+               {"idem key get pay-42 --store sqlite:orders.db"}, kNamedStoreOrRuns);
   add_key(leaf, options->key);
   on_run(leaf, context, options, get);
 
   options = std::make_shared<Options>();
   leaf = add_leaf(family, context, "list", "List records",
                   {"idem key list --store sqlite:orders.db",
-                   "idem key list --store sqlite:orders.db --lapsed-for 10m"});
+                   "idem key list --store sqlite:orders.db --lapsed-for 10m"},
+                  kNamedStoreOrRuns);
   add_scope(leaf, options->key);
   leaf->add_option("--status", options->status, "processing, success or failed")
       ->type_name("WORD")

@@ -24,7 +24,7 @@ void build(CLI::App& root, Context& context) {
   root.formatter(std::make_shared<HelpFormatter>());
   root.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   root.footer(kExamples);
-  add_global_options(root, context, true);
+  add_global_options(root, context, "$IDEM_STORE");
   root.set_version_flag("--version", std::string("idem ") + IDEM_VERSION, "the version");
   root.require_subcommand(1);
   add_run(root, context);

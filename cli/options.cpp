@@ -6,12 +6,12 @@ namespace idem::cli {
 
 CLI::App* add_leaf(CLI::App& parent, Context& context, const std::string& name,
                    const std::string& summary, const std::vector<std::string>& examples,
-                   Needs needs) {
+                   const std::string& store_default) {
   CLI::App* leaf = parent.add_subcommand(name, summary);
   std::string footer = "Examples:\n";
   for (const std::string& example : examples) footer += "  " + example + "\n";
   leaf->footer(footer);
-  add_global_options(*leaf, context, needs == Needs::store);
+  add_global_options(*leaf, context, store_default);
   return leaf;
 }
 

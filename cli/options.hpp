@@ -12,12 +12,15 @@
 
 namespace idem::cli {
 
-enum class Needs { store, nothing };
+// What --store is by default, as help tells it.
+inline constexpr const char* kNamedStore = "$IDEM_STORE";
+inline constexpr const char* kNamedStoreOrRuns = "$IDEM_STORE, else the file of idem run";
+inline constexpr const char* kNoStore = "";  // the command has no --store
 
-// A command that does something: --json, --store if it needs one, and its help with `examples`.
+// A command that does something: --json, --store, and its help with `examples`.
 CLI::App* add_leaf(CLI::App& parent, Context& context, const std::string& name,
                    const std::string& summary, const std::vector<std::string>& examples,
-                   Needs needs = Needs::store);
+                   const std::string& store_default = kNamedStore);
 
 // What the command does; `options` is what its options were bound to.
 template <class Options>

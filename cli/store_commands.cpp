@@ -43,7 +43,7 @@ std::uint64_t count_stuck(IdempotencyService& service, const std::string& from) 
 }
 
 ExitCode sweep(const SweepOptions& options, Context& context) {
-  const StoreChoice choice = chosen_store(context);
+  const StoreChoice choice = chosen_store_or_runs(context);
   IdempotencyService service(open_store(choice), service_options(options));
   Json answer{{"outcome", options.dry_run ? "would_sweep" : "swept"}};
   Swept total;
@@ -77,7 +77,7 @@ std::string_view to_word(Durability durability) {
 }
 
 ExitCode stats(const NoOptions&, Context& context) {
-  const StoreChoice choice = chosen_store(context);
+  const StoreChoice choice = chosen_store_or_runs(context);
   const StorePtr store = open_store(choice);
   const StoreStats counted = must(store->stats(), choice.from);
   const Capabilities& can = store->capabilities();
@@ -96,7 +96,7 @@ ExitCode stats(const NoOptions&, Context& context) {
 }
 
 ExitCode schema(const NoOptions&, Context& context) {
-  const StoreChoice choice = chosen_store(context);
+  const StoreChoice choice = chosen_store_or_runs(context);
   const StoreUrl url = must(StoreUrl::parse(choice.url), choice.from);
   for (const Backend& backend : backends()) {
     if (std::find(backend.schemes.begin(), backend.schemes.end(), url.scheme()) ==
@@ -126,7 +126,8 @@ void add_store_commands(CLI::App& root, Context& context) {
   CLI::App* leaf = add_leaf(*family, context, "sweep",
                             "Give up on attempts that never reported; free what is past its time",
                             {"idem store sweep --store sqlite:orders.db --dry-run",
-                             "idem store sweep --store sqlite:orders.db"});
+                             "idem store sweep --store sqlite:orders.db"},
+                            kNamedStoreOrRuns);
   add_count(leaf, "--limit", options->limit, "records to a step", "500");
   add_duration(leaf, "--stuck-after", options->stuck_after,
                "silence after which an attempt with a lease that is over counts as abandoned",
@@ -136,10 +137,10 @@ void add_store_commands(CLI::App& root, Context& context) {
   on_run(leaf, context, options, sweep);
 
   leaf = add_leaf(*family, context, "stats", "Count the records and their bytes",
-                  {"idem store stats --store sqlite:orders.db"});
+                  {"idem store stats --store sqlite:orders.db"}, kNamedStoreOrRuns);
   on_run(leaf, context, std::make_shared<NoOptions>(), stats);
   leaf = add_leaf(*family, context, "schema", "Show what the store makes in its database",
-                  {"idem store schema --store sqlite:orders.db"});
+                  {"idem store schema --store sqlite:orders.db"}, kNamedStoreOrRuns);
   on_run(leaf, context, std::make_shared<NoOptions>(), schema);
 }
 

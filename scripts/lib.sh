@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the scripts beside it; sourced, never run.
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
@@ -29,3 +30,19 @@ install_packages() {
 
 # The directory of what is unpacked for this project alone.
 deps_dir() { printf '%s\n' "${IDEM_DEPS_DIR:-$PWD/.deps}"; }
+
+# How many things to do at once: a core each, and never so many compilers that memory runs out.
+jobs_wanted() {
+  local cores gigabytes
+  cores=$(nproc)
+  gigabytes=$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+  if [ "$gigabytes" -lt "$cores" ]; then cores=$((gigabytes > 0 ? gigabytes : 1)); fi
+  echo "${IDEM_JOBS:-$cores}"
+}
+
+# The presets take the compiler launcher from here; ccache if there is one.
+use_ccache() {
+  if [ -z "${IDEM_COMPILER_LAUNCHER+set}" ] && command -v ccache >/dev/null; then
+    export IDEM_COMPILER_LAUNCHER=ccache
+  fi
+}

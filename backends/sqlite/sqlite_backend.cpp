@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "idem/sqlite_store.hpp"
+#include "schema.hpp"
 #include "sqlite_fixture.hpp"
 
 namespace idem {
@@ -62,6 +63,7 @@ Backend sqlite_backend() {
   backend.open = open_url;
   backend.variants = {"file", "memory"};
   backend.fixture = sqlite::make_fixture;
+  backend.schema = sqlite::kSchemaSql;
   return backend;
 }
 

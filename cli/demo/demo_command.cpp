@@ -162,7 +162,7 @@ void add_demo(CLI::App& root, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* leaf = add_leaf(root, context, "demo",
                             "See it work: duplicates, a crash, a takeover. No server, 3 seconds",
-                            {"idem demo"}, Needs::nothing);
+                            {"idem demo"}, kNoStore);
   leaf->add_option("--worker", options->worker_url)->group("");  // the demo's own second process
   on_run(leaf, context, options, demo);
 }

@@ -28,7 +28,12 @@ constexpr time_t kStopGraceSeconds = 2;
 sigset_t our_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : kEnding) sigaddset(&set, signal);
+  for (const int number : kEnding) {
+    struct sigaction held {};
+    sigaction(number, nullptr, &held);
+    // What our caller had us ignore (nohup) stays ignored, here and in the command.
+    if (held.sa_handler != SIG_IGN) sigaddset(&set, number);
+  }
   sigaddset(&set, SIGCHLD);
   return set;
 }

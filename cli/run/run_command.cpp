@@ -30,6 +30,11 @@ struct Options {
 // While waiting for another run, signals are looked at this often.
 constexpr Micros kWaitSlice = std::chrono::seconds(1);
 
+// A result that the store does not take is offered again for so long: without it the command would
+// be run a second time.
+constexpr Micros kOfferFor = std::chrono::minutes(1);
+constexpr Micros kOfferEvery = std::chrono::seconds(1);
+
 // Unambiguous: every word is preceded by its length.
 Fingerprint fingerprint_of(const Options& options, const std::vector<std::string>& command) {
   if (!options.request_file.empty()) return Fingerprint::of_bytes(read_file(options.request_file));
@@ -64,6 +69,9 @@ ExitCode status_code(int status) { return static_cast<ExitCode>(status); }
 
 ExitCode interruption_code(int signal) { return status_code(128 + signal); }
 
+constexpr const char* kLostText =
+    "was lost: the lease was over or taken, another run may have begun; this one does not count";
+
 class Run {
  public:
   Run(const Options& options, Context& context)
@@ -75,6 +83,7 @@ class Run {
 
  private:
   Verdict act(Attempt& attempt);
+  ExitCode offer_again(IdempotencyService& service, Error error, const std::string& from);
   ExitCode not_started() const;
   ExitCode tell_replay(const Replay& replay) const;
   ExitCode tell_outcome(const Json& answer, ExitCode code, std::string_view text) const;
@@ -89,10 +98,14 @@ class Run {
   Request request_;
   Signals signals_;  // before the service, whose threads inherit the mask
   ChildEnd end_;
+  Token token_;
+  std::string envelope_;  // empty: the command did not end with a result
+  std::uint64_t envelope_bytes_max_ = 0;
 };
 
 Verdict Run::act(Attempt& attempt) {
   if (signals_.interruption() != 0) return NothingDone{};
+  token_.fence = attempt.fence();
   end_ = run_child(context_.command_line, signals_, attempt.stop_token(),
                    [this](std::string_view piece) {
                      if (!context_.json) write_all(piece);
@@ -103,7 +116,33 @@ Verdict Run::act(Attempt& attempt) {
     return Retryable{fmt::format("interrupted by SIG{}", sigabbrev_np(end_.interruption)), {}};
   if (end_.status != 0 && options_.retry_failed)
     return Retryable{fmt::format("exit status {}", end_.status), {}};
-  return to_envelope(end_.status, end_.output, policy_.max_result_bytes);
+  envelope_ = to_envelope(end_.status, end_.output, envelope_bytes_max_);
+  return envelope_;
+}
+
+// The command ran, but its result was not stored.
+ExitCode Run::offer_again(IdempotencyService& service, Error error, const std::string& from) {
+  const auto may_pass = [](errc code) {
+    return code == errc::unknown || code == errc::unavailable || code == errc::busy ||
+           code == errc::capacity || code == errc::read_only;
+  };
+  Lease lease = Lease::adopt(request_, token_);
+  const Time give_up = service.clock().now() + kOfferFor;
+  while (!envelope_.empty() && may_pass(error.code) && service.clock().now() < give_up) {
+    service.clock().pause(kOfferEvery);
+    const auto outcome = service.complete(lease, envelope_);
+    if (!outcome) {
+      error = outcome.error();
+    } else if (std::holds_alternative<Completed>(*outcome)) {
+      return tell_own("executed", end_.status);
+    } else {
+      return tell_outcome(to_json(*outcome), exit_code(*outcome), kLostText);
+    }
+  }
+  throw Failure(fail(error.code, fmt::format("the command ran (exit status {}), but that could "
+                                             "not be recorded: {}",
+                                             end_.status, error.message)))
+      .from(from);
 }
 
 ExitCode Run::not_started() const {
@@ -166,9 +205,7 @@ struct TellOutcome {
   }
   ExitCode operator()(const Released&) const { return run.not_started(); }
   ExitCode operator()(const Lost& lost) const {
-    return run.tell_outcome(to_json(CompleteOutcome(lost)), ExitCode::lost,
-                            "was lost: the lease was over, another run may have taken it; this "
-                            "run's command was ended and does not count");
+    return run.tell_outcome(to_json(CompleteOutcome(lost)), ExitCode::lost, kLostText);
   }
   ExitCode operator()(const InProgress& other) const {
     return claim_answer(other, fmt::format("is in progress (attempt {}); its lease ends in {}",
@@ -203,9 +240,12 @@ ExitCode Run::operator()() {
   ServiceOptions service_options;
   service_options.policy = policy_;
   IdempotencyService service(store, service_options);
+  envelope_bytes_max_ = std::min(policy_.max_result_bytes, store->capabilities().result_bytes_max);
   const Time deadline = service.clock().now() + options_.wait.value_or(Micros(0)).micros();
   while (true) {
     CallOptions call;
+    token_.owner = Owner::random();
+    call.owner = token_.owner;
     const Micros left = std::max(Micros(0), deadline - service.clock().now());
     call.policy.wait = std::min(left, kWaitSlice);
     auto outcome = service.execute(
@@ -213,11 +253,7 @@ ExitCode Run::operator()() {
     if (!outcome) {
       const Error& error = outcome.error();
       if (!end_.started) throw Failure(error).from(from);
-      throw Failure(
-          fail(error.code, fmt::format("the command ran (exit status {}), but that could not be "
-                                       "recorded: {}",
-                                       end_.status, error.message)))
-          .from(from);
+      return offer_again(service, error, from);
     }
     if (std::holds_alternative<InProgress>(*outcome)) {
       if (const int signal = signals_.interruption(); signal != 0)
@@ -244,7 +280,8 @@ void add_run(CLI::App& root, Context& context) {
                "Run a command once per key: later runs get its output and exit status\n"
                "Usage form: idem run --key KEY [OPTIONS] -- COMMAND ARGUMENT...",
                {"idem run --key nightly-report -- sh -c 'date +%s%N'",
-                "idem run --key \"backup-$(date +%F)\" --lease 5m --wait 30s -- echo done"});
+                "idem run --key \"backup-$(date +%F)\" --lease 5m --wait 30s -- echo done"},
+               "$IDEM_STORE, else $XDG_STATE_HOME/idem/run.db");
   add_text(leaf, "--key", options->key.key, "names the work: same key, same run")->required();
   add_scope(leaf, options->key);
   leaf->add_option("--request", options->request_file,

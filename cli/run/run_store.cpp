@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 namespace idem::cli {
@@ -12,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path default_file() {
+std::optional<fs::path> default_file() {
   const auto set = [](const char* name) -> std::string_view {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
@@ -21,8 +22,7 @@ fs::path default_file() {
     return fs::path(state) / "idem" / "run.db";
   if (const auto home = set("HOME"); home.starts_with('/'))
     return fs::path(home) / ".local" / "state" / "idem" / "run.db";
-  throw Failure::usage("no place for the records: neither XDG_STATE_HOME nor HOME is set")
-      .advise("--store sqlite:////absolute/path.db");
+  return std::nullopt;
 }
 
 std::string url_of(const fs::path& file) {
@@ -37,7 +37,11 @@ std::string url_of(const fs::path& file) {
 }
 
 StorePtr open_default(std::string& from) {
-  const fs::path file = default_file();
+  const std::optional<fs::path> place = default_file();
+  if (!place)
+    throw Failure::usage("no place for the records: neither XDG_STATE_HOME nor HOME is set")
+        .advise("--store sqlite:////absolute/path.db");
+  const fs::path& file = *place;
   from = "the default store " + file.string();
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
@@ -54,6 +58,12 @@ StorePtr open_default(std::string& from) {
 }
 
 }  // namespace
+
+std::string existing_run_store() {
+  const std::optional<fs::path> file = default_file();
+  std::error_code error;
+  return file && fs::exists(*file, error) ? url_of(*file) : std::string();
+}
 
 StorePtr open_run_store(const Context& context, std::string& from) {
   const StoreChoice choice = named_store(context);

@@ -5,6 +5,9 @@
 
 namespace idem::cli {
 
+// The file's URL; empty if there is no such file yet, or no place for it.
+[[nodiscard]] std::string existing_run_store();
+
 // --store or IDEM_STORE, else $XDG_STATE_HOME/idem/run.db (~/.local/state/idem/run.db), which is
 // made with its directory and told once, when it is made: a cron job says nothing every night.
 // A store that no other process can see is refused: it would forget before the next run.

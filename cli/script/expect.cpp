@@ -1,6 +1,7 @@
 #include "expect.hpp"
 
 #include "failure.hpp"
+#include "line.hpp"
 
 namespace idem::cli {
 
@@ -48,9 +49,10 @@ std::optional<std::string> Expectations::compare_members(const std::string& path
                                                          const Json& expected, const Json& actual) {
   for (const auto& [name, value] : expected.items()) {
     const auto at = actual.find(name);
-    if (auto found = compare(path.empty() ? name : path + "." + name, value,
-                             at == actual.end() ? nullptr : &*at))
-      return found;
+    std::string inner = path;
+    if (!inner.empty()) inner += '.';
+    inner += name;
+    if (auto found = compare(inner, value, at == actual.end() ? nullptr : &*at)) return found;
   }
   return std::nullopt;
 }
@@ -75,6 +77,7 @@ bool Expectations::holds(const std::string& rule, const Json& operand, const Jso
     saved_[operand.get<std::string>()] = *actual;
     return true;
   }
+  if (rule == "$pattern") return *actual == pattern(operand.get<std::uint64_t>());
   if (rule == "$same") return saved(operand) == *actual;
   const Json& bound = operand.is_string() ? saved(operand) : operand;
   if (rule == "$gt") return *actual > bound;

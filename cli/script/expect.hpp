@@ -2,6 +2,7 @@
 //
 //   "v"                  equal
 //   {"$gt": n}           greater; also $ge, $lt, $le. n may be the name of a saved value
+//   {"$pattern": n}      the n bytes that NAME_size makes
 //   {"$absent": true}    no such member
 //   {"$same": "name"}    equal to what was saved under that name
 //   {"save": "name"}     anything; saved under that name

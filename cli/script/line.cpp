@@ -8,7 +8,8 @@ namespace {
   throw Failure::usage("'" + std::string(name) + "' must be " + std::string(wanted));
 }
 
-// The same bytes for the same size, everywhere; a change of any one is a change of the text.
+}  // namespace
+
 std::string pattern(std::uint64_t size) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
   std::string bytes(static_cast<std::size_t>(size), '\0');
@@ -16,8 +17,6 @@ std::string pattern(std::uint64_t size) {
     bytes[i] = kLetters[(i + i / kLetters.size()) % kLetters.size()];
   return bytes;
 }
-
-}  // namespace
 
 Line Line::parse(std::string_view text) {
   try {

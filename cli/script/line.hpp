@@ -13,6 +13,9 @@
 
 namespace idem::cli {
 
+// The same bytes for the same size, everywhere.
+[[nodiscard]] std::string pattern(std::uint64_t size);
+
 class Line {
  public:
   // A Failure (usage) if it is not a JSON object.

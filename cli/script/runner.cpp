@@ -274,10 +274,11 @@ namespace {
 std::vector<Line> items_of(Line& line) {
   const Json* items = line.member("items");
   if (items == nullptr || !items->is_array()) throw Failure::usage("'items' must be an array");
+  const std::string caller = line.text("as", "A");
   std::vector<Line> lines;
   for (const Json& item : *items) {
     Json whole = item;
-    if (!whole.contains("as")) whole["as"] = line.text("as", "A");
+    if (!whole.contains("as")) whole["as"] = caller;
     lines.emplace_back(std::move(whole));
   }
   return lines;

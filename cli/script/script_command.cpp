@@ -107,7 +107,8 @@ void add_script(CLI::App& root, Context& context) {
                "Run scenario files: one JSON object a line in, one a line out.\n"
                "Each file gets a store of its own, empty and removed afterwards (default: memory:)",
                {"echo '{\"op\":\"claim\",\"key\":\"k1\",\"expect\":{\"outcome\":\"claimed\"}}' | "
-                "idem script --store memory: -"});
+                "idem script --store memory: -"},
+               "$IDEM_STORE, else memory:");
   leaf->add_option("FILE", options->files, "scenario files, - for standard input")
       ->type_name("")
       ->required()

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# A command that runs twice under one key is what `idem run` exists to prevent.
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Twice: one execution, same bytes, same exit status.
+expect_exit 3 idem run --key nightly -- sh -c 'echo ran >>runs; date +%s%N; exit 3'
+expect_text err "$work/state/idem/run.db"
+cp out first
+expect_exit 3 idem run --key nightly -- sh -c 'echo ran >>runs; date +%s%N; exit 3'
+cmp out first
+[ ! -s err ] || fail_test "a replay says something: $(cat err)"
+[ "$(wc -l <runs)" = 1 ] || fail_test 'ran more than once'
+expect_exit 12 idem run --key nightly -- sh -c 'another command line'
+# Words are told apart: "a b" is not "a" "b".
+expect_exit 0 idem run --key words -- printf '%s\n' 'a b'
+expect_exit 12 idem run --key words -- printf '%s\n' a b
+# What makes runs the same may be a file instead.
+echo 1 >request
+expect_exit 0 idem run --key file --request request -- echo one
+expect_exit 0 idem run --key file --request request -- echo two
+[ "$(cat out)" = one ] || fail_test "not replayed: $(cat out)"
+expect_exit 3 idem run --key nightly --json -- sh -c 'echo ran >>runs; date +%s%N; exit 3'
+[ "$(json out outcome)" = replay ] || fail_test 'no replay'
+[ "$(json out stdout)" = "$(cat first)" ] || fail_test 'not the same bytes in JSON'
+
+# Eight at once.
+rm -f runs
+for i in 1 2 3 4 5 6 7 8; do
+  idem run --key eight --wait 60s -- sh -c 'echo ran >>runs; date +%s%N' >"eight.$i" 2>"eight.err.$i" &
+done
+for job in $(jobs -p); do wait "$job" || fail_test "one of eight failed: $(cat eight.err.*)"; done
+[ "$(wc -l <runs)" = 1 ] || fail_test "$(wc -l <runs) executions instead of 1"
+[ "$(sort -u eight.[1-8] | wc -l)" = 1 ] || fail_test 'eight outputs are not equal'
+[ -s eight.1 ] || fail_test 'empty output'
+
+# Every byte comes back.
+head -c 4096 /dev/urandom >bytes
+expect_exit 0 idem run --key bytes -- cat bytes
+cmp out bytes
+expect_exit 0 idem run --key bytes -- cat bytes
+cmp out bytes
+
+# Too much output to keep: told once in full, never run again.
+rm -f runs
+for wanted in 0 10 10; do
+  expect_exit $wanted idem run --key big --max-output 1KiB -- sh -c 'echo ran >>runs; cat bytes'
+  [ $wanted != 0 ] || cmp out bytes
+done
+expect_text err '4096 bytes'
+[ "$(wc -l <runs)" = 1 ] || fail_test 'an output too large to keep was made twice'
+
+# --retry-failed: a failure is no result.
+rm -f runs
+for wanted in 1 1 0 0; do
+  expect_exit $wanted idem run --key flaky --retry-failed -- \
+    sh -c 'echo ran >>runs; [ "$(wc -l <runs)" -ge 3 ] && echo done'
+done
+[ "$(wc -l <runs)" = 3 ] || fail_test "ran $(wc -l <runs) times instead of 3"
+[ "$(cat out)" = 'done' ] || fail_test 'the success is not replayed'
+
+# What cannot be started leaves the key free.
+expect_exit 127 idem run --key missing -- no-such-command
+expect_text err "cannot run 'no-such-command'"
+expect_exit 3 idem key get missing --store "sqlite:///$work/state/idem/run.db"
+expect_exit 126 idem run --key directory -- ./bin
+expect_exit 2 idem run --key nothing
+expect_exit 2 idem run --key k --store sqlite::memory: -- true
+expect_text err 'would know of nothing'
