@@ -14,6 +14,7 @@ void add_script(CLI::App& root, Context& context);
 void add_demo(CLI::App& root, Context& context);
 void add_config_commands(CLI::App& root, Context& context);
 void add_serve(CLI::App& root, Context& context);
+void add_bench(CLI::App& root, Context& context);
 void add_about_commands(CLI::App& root, Context& context);  // stores, version, completion
 
 // Key commands in their own files.

@@ -118,16 +118,18 @@ void add_config_commands(CLI::App& root, Context& context) {
   CLI::App* family = root.add_subcommand("config", "Show and check the configuration");
   family->require_subcommand(1);
   auto options = std::make_shared<ShowOptions>();
-  CLI::App* leaf = add_leaf(*family, context, "show", "Print every setting",
-                            {"idem config show --origin",
-                             "idem config show --config idem.yml --set redis_ttl=10s --origin"});
+  CLI::App* leaf = add_leaf(
+      *family, context, "show", "Print every setting",
+      {"idem config show --origin", "idem config show --set redis_ttl=10s --set http.strict=true"});
   add_config(leaf, options->config);
   leaf->add_flag("--origin", options->origin, "also where each value comes from");
   on_run(leaf, context, options, show);
 
   options = std::make_shared<ShowOptions>();
-  leaf = add_leaf(*family, context, "check", "Say whether the configuration is valid",
-                  {"idem config check --config idem.yml"});
+  leaf =
+      add_leaf(*family, context, "check", "Say whether the configuration is valid",
+               {"printf 'idempotency: {redis_ttl: 20s}' > idem.yml && idem config check --config "
+                "idem.yml"});
   add_config(leaf, options->config);
   on_run(leaf, context, options, check);
 

@@ -34,7 +34,7 @@ void build(CLI::App& root, Context& context) {
   add_demo(root, context);
   add_config_commands(root, context);
   add_serve(root, context);
-  // A family that lives elsewhere (the benchmark's) is added here.
+  add_bench(root, context);
   add_about_commands(root, context);
 }
 

@@ -90,6 +90,7 @@ class MemoryStore::Impl {
     for (std::size_t i = 0; i < count; ++i) shards_.push_back(std::make_unique<Shard>(shard));
     capabilities_.backend = "memory";
     capabilities_.watches = true;
+    capabilities_.frees_by_itself = true;
     capabilities_.result_bytes_max = kResultBytesMax;
     if (options.sweep_every > Duration()) {
       sweep_every_ = options.sweep_every;

@@ -57,10 +57,11 @@ ExitCode run_serve(const ServeCommandOptions& options, Context& context) {
 
 void add_serve(CLI::App& root, Context& context) {
   auto options = std::make_shared<ServeCommandOptions>();
-  CLI::App* leaf = add_leaf(root, context, "serve",
-                            "A reverse proxy that gives any service Idempotency-Key semantics",
-                            {"idem serve --upstream http://127.0.0.1:9000 --store sqlite:idem.db",
-                             "idem serve --config idem.yml --listen 127.0.0.1:8080"});
+  CLI::App* leaf = add_leaf(
+      root, context, "serve", "A reverse proxy that gives any service Idempotency-Key semantics",
+      {"idem serve --upstream http://127.0.0.1:9000 --store sqlite:idem.db --listen 127.0.0.1:0",
+       "idem serve --upstream http://127.0.0.1:9000 --store memory: --listen 127.0.0.1:0 --set "
+       "on_duplicate=wait"});
   add_text(leaf, "--upstream", options->upstream, "the service behind: http://HOST:PORT",
            "serve.upstream");
   add_text(leaf, "--listen", options->listen, "HOST:PORT; port 0 takes any free one",

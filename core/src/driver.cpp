@@ -29,6 +29,23 @@ struct Pending {
   }
 };
 
+// After an `unknown`: whether the end of an attempt that was in doubt took, so that its repetition
+// is answered as the first try would have been (a sweep counts what it did, an administrator is not
+// told of a stale fence). Claims and renewals are decided anew: they resume, and the lease is whole
+// again.
+bool took_before(const Write& write, const Answer& answer) {
+  if (answer.state == Answer::State::absent) return std::holds_alternative<WriteRemove>(write);
+  const auto* replace = std::get_if<WriteReplace>(&write);
+  if (replace == nullptr) return false;
+  const Draft& draft = replace->draft;
+  const Record& held = answer.held;
+  return draft.status != Status::processing && held.status == draft.status &&
+         !held.expired(answer.now) && held.version > replace->expected &&
+         held.owner == draft.owner && held.fence == draft.fence &&
+         held.fail_kind == draft.fail_kind && held.tombstone == draft.tombstone &&
+         held.result == draft.result;
+}
+
 class Driver {
  public:
   Driver(IdempotencyStore& store, std::span<Call> calls, const DriveLimits& limits)
@@ -107,13 +124,15 @@ class Driver {
       case Answer::State::failed:
         return take_failure(one, answer);
       case Answer::State::written:
-        one.decision.outcome =
-            settle(std::move(one.decision.outcome), one.seen(), answer.held, answer.now);
-        one.call->written = std::move(answer.held);
-        finish(one, answer.now, true);
+        take_written(one, answer);
         return false;
       case Answer::State::stands:
       case Answer::State::absent:
+        if (one.doubtful && took_before(one.decision.write, answer)) {
+          take_written(one, answer);
+          return false;
+        }
+        one.doubtful = false;
         one.load = false;
         one.call->known = nullptr;
         one.holds = answer.state == Answer::State::stands;
@@ -122,6 +141,13 @@ class Driver {
         return false;
     }
     return false;
+  }
+
+  static void take_written(Pending& one, Answer& answer) {
+    one.decision.outcome =
+        settle(std::move(one.decision.outcome), one.seen(), answer.held, answer.now);
+    one.call->written = std::move(answer.held);
+    finish(one, answer.now, true);
   }
 
   bool take_failure(Pending& one, Answer& answer) {

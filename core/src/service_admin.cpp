@@ -7,9 +7,16 @@ namespace idem::detail {
 
 result<std::optional<Found>> ServiceImpl::get(KeyRef key) {
   if (auto checked = check_key(key); !checked) return broken("get", key, checked.error());
+  constexpr Micros kReadAgainAfter{1'000};
+  const DriveLimits until = limits({});
   Load load{key, {}};
-  store_->load({&load, 1});
   Answer& answer = load.answer;
+  for (;;) {
+    store_->load({&load, 1});
+    const bool lost = answer.state == Answer::State::failed && answer.error.code == errc::unknown;
+    if (!lost || until.clock.now() >= until.deadline) break;
+    until.clock.pause(kReadAgainAfter);
+  }
   if (answer.state == Answer::State::failed) return broken("get", key, std::move(answer.error));
   if (answer.state == Answer::State::absent || answer.held.expired(answer.now)) {
     return std::optional<Found>();

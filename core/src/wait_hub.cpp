@@ -43,6 +43,7 @@ struct WaitHub::Group {
   bool reading = false;
   bool changed = false;  // while reading: read again
   bool watched = false;
+  bool unread = false;  // the last read failed: `seen` is older, and may miss a change
 
   // What a waiter is to be told of the last read; nullopt: there was none.
   [[nodiscard]] std::optional<result<Outcome>> judge(const WaitFor& what, Time clock_now) const {
@@ -164,7 +165,8 @@ void WaitHub::read(std::vector<std::shared_ptr<Group>>& due) {
     Answer& answer = loads[i].answer;
     group.reading = false;
     group.seen_at = clock_.now();
-    if (answer.state == Answer::State::failed) {
+    group.unread = answer.state == Answer::State::failed;
+    if (group.unread) {
       if (!group.seen || !*group.seen) group.seen = std::move(answer.error);
     } else {
       group.seen_store_now = answer.now;
@@ -225,7 +227,7 @@ void WaitHub::plan(Group& group) {
     group.next_read = now;
     return;
   }
-  const bool quiet = group.watched && ends_in.has_value() && !told_claimable;
+  const bool quiet = group.watched && !group.unread && ends_in.has_value() && !told_claimable;
   group.next_read = now + (quiet ? *ends_in : jittered(group.pause));
   if (ends_in) group.next_read = std::min(group.next_read, now + *ends_in);
   if (group.next_read <= now) group.next_read = now + Micros(1);

@@ -138,6 +138,7 @@ TEST(Shard, RefusesCleanlyWhenItsNumbersAreUsedUp) {
   }
   const Pin pin;
   Moment moment(clock);
+  op.key = {{}, {}, "after"};
   (void)shard.insert(7, op, moment);
   EXPECT_TRUE(memory_test::written(op.answer));
 }

@@ -1,5 +1,6 @@
 // What many threads see of the memory store: one winner, nothing lost, nothing torn.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -141,6 +142,41 @@ TEST_F(MemoryThreadsTest, H22FencesAreUniqueUnderClaimCompleteExpireAndRemove) {
   }
 }
 
+// Growth and expiry at once: each key is offered by two threads while records die and the index
+// grows. A key may be won again, but by the store's own times never before its record expired.
+TEST_F(MemoryThreadsTest, NoKeyIsWonAgainBeforeItsRecordExpired) {
+  struct Grant {
+    std::uint64_t version;
+    Time from;
+    Time until;
+  };
+  MemoryStore store(options(2));
+  const std::size_t keys = scaled(100'000);
+  std::array<std::vector<std::pair<std::size_t, Grant>>, 4> grants;
+  in_threads(4, [&](std::size_t t) {
+    const std::size_t half = keys / 2 * (t / 2);
+    for (std::size_t i = 0; i < keys / 2; ++i) {
+      const std::size_t k = half + (t % 2 == 0 ? i : (i + 50) % (keys / 2));
+      const Answer a = insert(store, name("key", k), claim(static_cast<std::uint8_t>(t), 1ms, 2ms));
+      if (written(a)) grants[t].push_back({k, {a.held.version, a.now, a.held.expires_at}});
+      if (i % 500 == 0) clock.advance(500us);
+      if (i % 1'000 == 0) (void)store.sweep(100);
+    }
+  });
+  std::map<std::size_t, std::vector<Grant>> by_key;
+  for (const auto& of_thread : grants)
+    for (const auto& [k, grant] : of_thread) by_key[k].push_back(grant);
+  EXPECT_EQ(by_key.size(), keys / 2 * 2);
+  for (auto& [k, list] : by_key) {
+    std::sort(list.begin(), list.end(),
+              [](const Grant& a, const Grant& b) { return a.version < b.version; });
+    for (std::size_t i = 1; i < list.size(); ++i) {
+      EXPECT_LT(list[i - 1].version, list[i].version) << k;
+      EXPECT_LE(list[i - 1].until, list[i].from) << k;
+    }
+  }
+}
+
 // The old owner wakes after a takeover: its version is not the record's any more.
 TEST_F(MemoryThreadsTest, OfManyRacingReplacementsOfOneVersionOneIsWritten) {
   MemoryStore store(options(1));
@@ -149,7 +185,8 @@ TEST_F(MemoryThreadsTest, OfManyRacingReplacementsOfOneVersionOneIsWritten) {
   for (std::size_t round = 0; round < rounds; ++round) {
     std::atomic<int> won{0};
     in_threads(3, [&](std::size_t t) {
-      Draft draft = success(held.held, name("r", t));
+      const std::string result = name("r", t);
+      const Draft draft = success(held.held, result);
       if (t == 2) {
         won += written(remove(store, "k", held.held.version)) ? 1 : 0;
       } else {

@@ -62,12 +62,17 @@ FaultStore::~FaultStore() = default;
 
 void FaultStore::on_call(Verb verb, std::uint64_t nth, Fault fault, Micros delay) {
   const std::lock_guard guard(mutex_);
-  plans_.push_back({verb, nth, fault, delay});
+  plans_.push_back({verb, nth, fault, delay, nullptr});
 }
 
 void FaultStore::on_every_call(Verb verb, Fault fault) {
   const std::lock_guard guard(mutex_);
-  plans_.push_back({verb, 0, fault, Micros(0)});
+  plans_.push_back({verb, 0, fault, Micros(0), nullptr});
+}
+
+void FaultStore::before_call(Verb verb, std::uint64_t nth, std::function<void()> happens) {
+  const std::lock_guard guard(mutex_);
+  plans_.push_back({verb, nth, Fault::none, Micros(0), std::move(happens)});
 }
 
 void FaultStore::at_random(std::uint64_t seed, const FaultRates& rates) {
@@ -101,10 +106,10 @@ FaultStore::Met FaultStore::next(Verb verb) {
     if (plan->verb != verb) {
       ++plan;
     } else if (plan->calls_left == 0) {
-      met = {plan->fault, plan->delay};
+      met = {plan->fault, plan->delay, nullptr};
       ++plan;
     } else if (--plan->calls_left == 0) {
-      met = {plan->fault, plan->delay};
+      met = {plan->fault, plan->delay, std::move(plan->happens)};
       plan = plans_.erase(plan);
     } else {
       ++plan;
@@ -115,17 +120,18 @@ FaultStore::Met FaultStore::next(Verb verb) {
 }
 
 FaultStore::Met FaultStore::roll(Verb verb) {
+  // A repeated sweep has another count, and pages and stats are read again by whoever wants them.
+  if (verb > Verb::remove) return {};
   double at = std::uniform_real_distribution<double>(0, 1)(random_);
   const auto hit = [&at](double rate) {
     at -= rate;
     return at < 0;
   };
-  if (hit(rates_.refuse)) return {Fault::refuse};
-  if (hit(rates_.lose_request)) return {Fault::lose_request};
-  if (hit(rates_.lose_reply)) return {Fault::lose_reply};
-  if (hit(rates_.apply_late)) return {Fault::apply_late};
-  // Sending a sweep twice changes its count: only single-record calls are doubled.
-  if (hit(rates_.duplicate) && verb <= Verb::remove) return {Fault::duplicate};
+  if (hit(rates_.refuse)) return {Fault::refuse, Micros(0), nullptr};
+  if (hit(rates_.lose_request)) return {Fault::lose_request, Micros(0), nullptr};
+  if (hit(rates_.lose_reply)) return {Fault::lose_reply, Micros(0), nullptr};
+  if (hit(rates_.apply_late)) return {Fault::apply_late, Micros(0), nullptr};
+  if (hit(rates_.duplicate)) return {Fault::duplicate, Micros(0), nullptr};
   return {};
 }
 
@@ -142,11 +148,16 @@ void FaultStore::apply_late_ones() {
   for (const auto& apply : due) apply();
 }
 
+void FaultStore::prelude(const Met& met) {
+  apply_late_ones();
+  if (met.happens) met.happens();
+  if (met.fault == Fault::delay) clock_.pause(met.delay);
+}
+
 template <class Op>
 void FaultStore::run(Verb verb, std::span<Op> ops, void (IdempotencyStore::*call)(std::span<Op>)) {
   const Met met = next(verb);
-  apply_late_ones();
-  if (met.fault == Fault::delay) clock_.pause(met.delay);
+  prelude(met);
   if (met.fault == Fault::apply_late) {
     const std::lock_guard guard(mutex_);
     late_.push_back(keep<Op>(behind(), ops, call));
@@ -164,8 +175,7 @@ void FaultStore::run(Verb verb, std::span<Op> ops, void (IdempotencyStore::*call
 template <class T, class Call>
 result<T> FaultStore::run_whole(Verb verb, Call call) {
   const Met met = next(verb);
-  apply_late_ones();
-  if (met.fault == Fault::delay) clock_.pause(met.delay);
+  prelude(met);
   if (answers(met.fault)) return call();
   if (met.fault == Fault::lose_reply || met.fault == Fault::apply_late) (void)call();
   return error_of(met.fault);

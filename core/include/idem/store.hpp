@@ -93,6 +93,9 @@ struct Capabilities {
   bool multi_process = false;  // several processes can share the store
   bool server_clock = false;   // its time is a server's, not the injected clock
   bool watches = false;        // watch() works
+  // Expired records may go before any sweep: other calls free them, or the server does. Where an
+  // expired record would stand, nothing may stand.
+  bool frees_by_itself = false;
   std::uint64_t result_bytes_max = 0;
 };
 

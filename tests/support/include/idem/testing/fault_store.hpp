@@ -30,7 +30,8 @@ enum class Fault : std::uint8_t {
   delay,         // the clock goes by first, then as usual
 };
 
-// How likely each call meets each fault; the rest goes well. The sum is at most 1.
+// How likely each insert, replace, load and remove meets each fault; the rest goes well. The sum is
+// at most 1.
 struct FaultRates {
   double refuse = 0;
   double lose_request = 0;
@@ -50,6 +51,9 @@ class FaultStore final : public ForwardingStore {
   void on_call(Verb verb, std::uint64_t nth, Fault fault, Micros delay = Micros(0));
   // Every call of `verb` from now on, until calm().
   void on_every_call(Verb verb, Fault fault);
+  // Runs `happens` just before the `nth` call of `verb` from now on: what another process may do
+  // between two calls of this one. It may use the store behind this one.
+  void before_call(Verb verb, std::uint64_t nth, std::function<void()> happens);
   void at_random(std::uint64_t seed, const FaultRates& rates);
   // No more faults; what is late is applied at once.
   void calm();
@@ -71,10 +75,12 @@ class FaultStore final : public ForwardingStore {
     std::uint64_t calls_left;  // 1: the next call; 0: every call
     Fault fault;
     Micros delay;
+    std::function<void()> happens;
   };
   struct Met {
     Fault fault = Fault::none;
     Micros delay{};
+    std::function<void()> happens;
   };
 
   Met next(Verb verb);
@@ -83,7 +89,8 @@ class FaultStore final : public ForwardingStore {
   void run(Verb verb, std::span<Op> ops, void (IdempotencyStore::*call)(std::span<Op>));
   template <class T, class Call>
   result<T> run_whole(Verb verb, Call call);
-  // Calls kept back longer than one call; applied by the caller, outside the mutex.
+  // What comes before a call: late ones that are due, hooks, delay. Outside the mutex.
+  void prelude(const Met& met);
   void apply_late_ones();
 
   Clock& clock_;

@@ -1,0 +1,13 @@
+// The commands of the benchmark's family, each in its own file.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "context.hpp"
+
+namespace idem::cli {
+
+void add_bench_run(CLI::App& family, Context& context);
+void add_bench_compare(CLI::App& family, Context& context);
+
+}  // namespace idem::cli

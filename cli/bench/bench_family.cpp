@@ -1,0 +1,16 @@
+// idem bench: measuring stores.
+#include "bench/bench_commands.hpp"
+#include "commands.hpp"
+
+namespace idem::cli {
+
+void add_bench(CLI::App& root, Context& context) {
+  CLI::App* family = root.add_subcommand("bench", "Measure stores side by side");
+  family->set_help_flag("-h,--help", "this text");
+  family->require_subcommand(1);
+  family->footer("Examples:\n  idem bench run --quick\n");
+  add_bench_run(*family, context);
+  add_bench_compare(*family, context);
+}
+
+}  // namespace idem::cli

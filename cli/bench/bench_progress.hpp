@@ -1,0 +1,41 @@
+// Progress of a measurement on standard error, and the signal that ends it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "load/session.hpp"
+
+namespace idem::cli {
+
+// On a terminal one line that is rewritten; elsewhere a plain line every ten seconds.
+class BenchProgress {
+ public:
+  BenchProgress();
+  ~BenchProgress();  // takes the line away
+  BenchProgress(const BenchProgress&) = delete;
+  BenchProgress& operator=(const BenchProgress&) = delete;
+
+  void show(const bench::Progress& progress);
+
+ private:
+  bool terminal_;
+  std::size_t width_;
+  bool drawn_ = false;
+  bench::Nanos told_;
+};
+
+// While it lives, SIGINT and SIGTERM raise the flag; a second one ends the process as usual.
+class StopOnSignal {
+ public:
+  StopOnSignal();
+  ~StopOnSignal();
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+  [[nodiscard]] const std::atomic<bool>& flag() const;
+};
+
+// Columns of the terminal behind `file`; COLUMNS or 100 where there is none.
+[[nodiscard]] std::size_t text_width(int file);
+
+}  // namespace idem::cli

@@ -1,0 +1,131 @@
+// idem bench run: measures stores side by side and proves what they did.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "bench/bench_commands.hpp"
+#include "bench/bench_options.hpp"
+#include "bench/bench_progress.hpp"
+#include "load/render.hpp"
+#include "load/units.hpp"
+
+namespace idem::cli {
+
+namespace {
+
+// What was typed, passwords hidden.
+std::string command_text() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string text;
+  for (std::string word; std::getline(file, word, '\0');) {
+    std::string shown;
+    std::size_t at = 0;
+    while (at <= word.size()) {  // --stores takes several URLs in one word
+      const std::size_t end = std::min(word.find(',', at), word.size());
+      const std::string part = word.substr(at, end - at);
+      const std::size_t value = part.starts_with("--") ? part.find('=') + 1 : 0;
+      const auto url = StoreUrl::parse(part.substr(value));
+      shown += part.substr(0, value) + (url ? url->redacted() : part.substr(value));
+      if (end < word.size()) shown += ',';
+      at = end + 1;
+    }
+    text += (text.empty() ? "" : " ") + shown;
+  }
+  return text;
+}
+
+std::string utc_text(Time at) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch());
+  const std::time_t whole = seconds.count();
+  std::tm parts{};
+  gmtime_r(&whole, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+void save(const std::string& dir, const bench::Report& report) {
+  std::error_code problem;
+  std::filesystem::create_directories(dir, problem);
+  const std::string path = dir + "/results.json";
+  std::ofstream file(path);
+  file << bench::to_json(report).dump(1) << '\n';
+  if (!file.flush())
+    throw Failure(fail(errc::cannot_open, "cannot write " + path)).from("--out " + dir);
+  std::fprintf(stderr, "results  %s\n", path.c_str());
+}
+
+ExitCode verdict(const bench::Report& report, bool strict) {
+  if (report.interrupted) return ExitCode::interrupted;
+  if (report.any_void()) return ExitCode::check_failed;
+  const bool measured = std::any_of(report.rows.begin(), report.rows.end(),
+                                    [](const bench::Row& row) { return row.skipped.empty(); });
+  if (!measured) return ExitCode::unreachable;
+  const bool doubtful =
+      !report.warnings.empty() ||
+      std::any_of(report.rows.begin(), report.rows.end(), [](const bench::Row& row) {
+        return row.client_bound || !row.reached || !row.skipped.empty();
+      });
+  return strict && doubtful ? ExitCode::check_failed : ExitCode::done;
+}
+
+void tell_plan(const bench::SessionOptions& session, std::size_t subjects) {
+  std::fprintf(stderr,
+               "plan     %zu store%s x %zu client count%s x %u rounds of %s, interleaved, about %s "
+               "(Ctrl-C keeps what is done)\n",
+               subjects, subjects == 1 ? "" : "s", session.clients.size(),
+               session.clients.size() == 1 ? "" : "s", session.rounds + 1,
+               bench::duration_text(session.round_time.count() * 1000).c_str(),
+               bench::duration_text(bench::planned_time(session, subjects).count() * 1000).c_str());
+}
+
+ExitCode run(const BenchOptions& options, Context& context) {
+  const auto subjects = bench_subjects(options.stores);
+  const bench::SessionOptions session = session_options(options, subjects.size());
+  bench::Report report;
+  report.version = IDEM_VERSION;
+  report.started = utc_text(system_clock().now());
+  report.command = command_text();
+  report.machine = bench::look_at_machine(std::filesystem::temp_directory_path().string());
+  report.warnings = bench::doubts_about(report.machine);
+  report.workload = session.workload;
+  const std::size_t width = text_width(STDOUT_FILENO);
+  if (!context.json) {
+    print_text(bench::header_text(report, width));
+    std::fflush(stdout);
+  }
+  tell_plan(session, subjects.size());
+  {
+    const StopOnSignal stop;
+    BenchProgress progress;
+    bench::run_session(
+        session, subjects, system_clock(), stop.flag(),
+        [&](const bench::Progress& now) { progress.show(now); }, report);
+  }
+  if (context.json) {
+    print_text(bench::to_json(report).dump() + "\n");
+  } else {
+    print_text("\n" + bench::results_text(report, width));
+  }
+  if (!options.out.empty()) save(options.out, report);
+  return verdict(report, options.strict);
+}
+
+}  // namespace
+
+void add_bench_run(CLI::App& family, Context& context) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* leaf = add_leaf(
+      family, context, "run",
+      "Measure stores side by side; exit 1 if one ran a request twice or gave a wrong replay",
+      {"idem bench run --quick", "idem bench run --stores sqlite --clients 1,64",
+       "idem bench run --stores memory,sqlite:orders.db --keys hot:64 --out results"},
+      Needs::nothing);
+  add_bench_options(leaf, *options);
+  on_run(leaf, context, options, run);
+}
+
+}  // namespace idem::cli

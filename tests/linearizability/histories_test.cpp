@@ -1,0 +1,80 @@
+// Threaded histories over every store are linearizable, key by key; over two broken ones they are
+// not.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "../conformance/broken_stores.hpp"
+#include "idem/testing/describe.hpp"
+#include "recorder.hpp"
+#include "subjects.hpp"
+
+namespace idem::linearizability {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kRuns = 15;
+#else
+constexpr std::uint64_t kRuns = 120;
+#endif
+constexpr std::size_t kThreads = 6;
+constexpr std::size_t kCalls = 20;
+
+// The first violation in `runs` runs; nullopt: none. Adds up what was seen.
+std::optional<std::string> first_violation(StorePtr store, VirtualClock& clock, std::uint64_t runs,
+                                           Recording& total, std::size_t& histories) {
+  ServiceOptions options;
+  options.clock = &clock;
+  IdempotencyService service(std::move(store), options);
+  for (std::uint64_t seed = 1; seed <= runs; ++seed) {
+    const Recording run = record(service, clock, seed, kThreads, kCalls);
+    for (const auto& [outcome, count] : run.mix) total.mix[outcome] += count;
+    total.takeovers += run.takeovers;
+    for (const auto& history : run.histories) {
+      if (history.size() > kOperationsMax) continue;
+      ++histories;
+      if (auto found = violation(history)) return "seed " + std::to_string(seed) + ": " + *found;
+    }
+  }
+  return std::nullopt;
+}
+
+class Histories : public ::testing::TestWithParam<conformance::Subject> {};
+
+TEST_P(Histories, AreLinearizable) {
+  VirtualClock clock;
+  auto fixture = GetParam().make(clock);
+  ASSERT_TRUE(fixture.has_value()) << testing::describe(fixture.error());
+  Recording total;
+  std::size_t histories = 0;
+  const auto found = first_violation(fixture->store, clock, kRuns, total, histories);
+  EXPECT_FALSE(found.has_value()) << *found;
+  EXPECT_GT(histories, kRuns) << "nearly all keys within what the checker takes";
+  EXPECT_GT(total.takeovers, 0);
+  for (const Outcome outcome : {Outcome::in_progress, Outcome::replay, Outcome::mismatch,
+                                Outcome::lost, Outcome::gone, Outcome::renewed}) {
+    EXPECT_GT(total.mix[outcome], 0) << "outcome " << static_cast<int>(outcome) << " never came";
+  }
+  EXPECT_EQ(total.mix[Outcome::unknown], 0);
+  std::printf("%s: %zu histories, %d claims after the first, 0 violations\n",
+              GetParam().name.c_str(), histories, total.takeovers);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Histories, ::testing::ValuesIn(subjects()),
+                         [](const auto& one) { return one.param.name; });
+
+// A checker that finds nothing may be asleep.
+TEST(Histories, OfBrokenStoresAreNot) {
+  for (const auto& broken : conformance::broken_stores()) {
+    if (broken.name != "non_atomic_insert" && broken.name != "no_fence_check") continue;
+    VirtualClock clock;
+    Recording total;
+    std::size_t histories = 0;
+    const auto found = first_violation(broken.make(clock), clock, 2000, total, histories);
+    EXPECT_TRUE(found.has_value()) << broken.fault << ": not seen in " << histories;
+    std::printf("%s: caught after %zu histories\n", broken.name.c_str(), histories);
+  }
+}
+
+}  // namespace
+}  // namespace idem::linearizability
