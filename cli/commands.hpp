@@ -22,6 +22,7 @@ void add_key_claim(CLI::App& family, Context& context);
 void add_key_verbs(CLI::App& family, Context& context);
 void add_key_views(CLI::App& family, Context& context);
 void add_key_force_release(CLI::App& family, Context& context);
+void add_key_resolve(CLI::App& family, Context& context);
 
 // The completion script for bash, zsh or fish, made from the option tree.
 [[nodiscard]] std::string completion_script(const CLI::App& root, const std::string& shell);
