@@ -116,6 +116,7 @@ StoreChoice configured_store(const Config& config) {
 
 void add_config_commands(CLI::App& root, Context& context) {
   CLI::App* family = root.add_subcommand("config", "Show and check the configuration");
+  family->set_help_flag("-h,--help", "this text");
   family->require_subcommand(1);
   auto options = std::make_shared<ShowOptions>();
   CLI::App* leaf = add_leaf(
@@ -134,7 +135,7 @@ void add_config_commands(CLI::App& root, Context& context) {
   on_run(leaf, context, options, check);
 
   leaf = add_leaf(*family, context, "schema", "Print the JSON Schema of the file, for editors",
-                  {"idem config schema > idem.schema.json"}, Needs::nothing);
+                  {"idem config schema > idem.schema.json"}, kNoStore);
   on_run(leaf, context, std::make_shared<NoOptions>(), schema);
 }
 
