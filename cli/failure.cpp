@@ -50,7 +50,7 @@ void Failure::print(bool json) const {
     print_document(document);
     return;
   }
-  std::string text = fmt::format("error: {}\n", message_);
+  std::string text = fmt::format("{}{}\n", plain_ ? "" : "error: ", message_);
   if (!from_.empty()) text += fmt::format("  from: {}\n", from_);
   const char* label = "  try:  ";
   for (const std::string& advice : advice_) {

@@ -33,6 +33,12 @@ class Failure : public std::exception {
     return std::move(*this);
   }
 
+  // The message names its places itself, a line each: it is printed as it is.
+  Failure&& plain() && {
+    plain_ = true;
+    return std::move(*this);
+  }
+
   [[nodiscard]] ExitCode exit() const { return exit_; }
   [[nodiscard]] const char* what() const noexcept override { return message_.c_str(); }
 
@@ -45,6 +51,7 @@ class Failure : public std::exception {
   std::string message_;
   std::string from_;
   std::vector<std::string> advice_;
+  bool plain_ = false;
 };
 
 // The value, or a Failure about `from`.

@@ -88,6 +88,7 @@ void add_key_commands(CLI::App& root, Context& context) {
   add_key_verbs(*family, context);
   add_key_views(*family, context);
   add_key_force_release(*family, context);
+  add_key_resolve(*family, context);
 }
 
 }  // namespace idem::cli

@@ -32,6 +32,8 @@ void build(CLI::App& root, Context& context) {
   add_store_commands(root, context);
   add_script(root, context);
   add_demo(root, context);
+  add_config_commands(root, context);
+  add_serve(root, context);
   add_bench(root, context);
   add_about_commands(root, context);
 }

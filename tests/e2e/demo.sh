@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The demo is the first thing a stranger sees: it must hold, soon, and leave nothing behind.
+# shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 mkdir scratch
 export TMPDIR=$work/scratch

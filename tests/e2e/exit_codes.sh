@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Scripts act on the exit status alone: a wrong one runs a payment twice or never.
+# shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 export IDEM_STORE=sqlite:codes.db
 

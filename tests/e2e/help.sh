@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Examples in help that do not run, and completion that forgets a command, are lies.
+# shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # leaves [WORDS]: every command that does something.
@@ -42,6 +43,8 @@ PYTHON
   [ "${command%% bench*}" = "$command" ] || continue # takes its time; see the benchmark's tests
   rm -rf example && mkdir example
   while IFS= read -r line; do
+    # A server runs until it is told to stop.
+    [ "$command" != " serve" ] || line="timeout --preserve-status -s TERM 1 $line"
     examples=$((examples + 1))
     status=0
     (cd example && bash -c "$line" >../out 2>../err) || status=$?

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What the command says: suggestions, one JSON document, no escapes, no passwords.
+# shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 expect_exit 2 idem

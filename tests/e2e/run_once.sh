@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A command that runs twice under one key is what `idem run` exists to prevent.
+# shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # Twice: one execution, same bytes, same exit status.

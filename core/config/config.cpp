@@ -1,0 +1,76 @@
+#include "idem/config.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "loader.hpp"
+
+namespace idem {
+
+using config::Loader;
+using config::Node;
+
+std::string_view to_string(Origin origin) noexcept {
+  switch (origin) {
+    case Origin::built_in:
+      return "default";
+    case Origin::file:
+      return "file";
+    case Origin::environment:
+      return "environment";
+    case Origin::flag:
+      return "flag";
+  }
+  return "";
+}
+
+result<Config> load_config_text(std::string_view text, const std::string& name,
+                                const ConfigSources& sources) {
+  auto root = config::parse_yaml(text, name);
+  if (!root) return root.error();
+  Loader loader;
+  loader.read_file(*root, name);
+  loader.read_environment(sources);
+  loader.read_flags(sources);
+  return loader.finish();
+}
+
+result<Config> load_config(const ConfigSources& sources) {
+  if (sources.file.empty()) {
+    Loader loader;
+    loader.read_environment(sources);
+    loader.read_flags(sources);
+    return loader.finish();
+  }
+  std::ifstream file(sources.file, std::ios::binary);
+  const int open_fault = errno;
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file.is_open() || file.bad()) {
+    return fail(errc::cannot_open, sources.file + ": error: " + std::strerror(open_fault));
+  }
+  return load_config_text(text, sources.file, sources);
+}
+
+std::span<const SettingInfo> setting_infos() {
+  static const std::vector<SettingInfo> infos = [] {
+    std::vector<SettingInfo> all;
+    for (const auto& one : config::general_settings()) all.push_back(one.info);
+    for (const auto& one : config::policy_settings()) all.push_back(one.info);
+    return all;
+  }();
+  return infos;
+}
+
+std::string environment_name(std::string_view setting) {
+  std::string name = "IDEM_";
+  for (const char c : setting) {
+    const bool small = c >= 'a' && c <= 'z';
+    name += c == '.' ? '_' : small ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  return name;
+}
+
+}  // namespace idem
