@@ -45,8 +45,8 @@ std::vector<Subject> backend_subjects(std::span<const Backend> backends) {
     for (const std::string& variant : variants) {
       Subject subject;
       subject.name = identifier(backend.name, variant);
-      subject.make = [fixture = backend.fixture, variant](Clock& clock) {
-        return fixture(variant, OpenOptions{&clock});
+      subject.make = [fixture = backend.fixture, variant, backends](Clock& clock) {
+        return fixture(variant, OpenOptions{&clock, backends});
       };
       made.push_back(std::move(subject));
     }
