@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "answers.hpp"
 #include "epoch.hpp"
 #include "keyed_hash.hpp"
 #include "shard.hpp"

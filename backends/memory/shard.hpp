@@ -81,9 +81,6 @@ class Moment {
   Time now_;
 };
 
-// Fills in everything but the result.
-void describe(Record& held, const Cell& cell, std::uint64_t version);
-
 class Shard {
  public:
   struct Options {

@@ -91,10 +91,9 @@ ExitCode compare(const CompareOptions& options, Context& context) {
 
 void add_bench_compare(CLI::App& family, Context& context) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* leaf =
-      add_leaf(family, context, "compare", "Compare two results.json of the same load",
-               {"idem bench compare old/results.json new/results.json --fail-on regression:5%"},
-               kNoStore);
+  CLI::App* leaf = add_leaf(
+      family, context, "compare", "Compare two results.json of the same load",
+      {"idem bench compare old/results.json new/results.json --fail-on regression:5%"}, kNoStore);
   leaf->add_option("OLD", options->before, "results.json of the earlier run")
       ->type_name("")
       ->required();
