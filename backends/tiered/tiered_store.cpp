@@ -1,9 +1,12 @@
 #include "idem/tiered_store.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "circuit.hpp"
+#include "envelope.hpp"
 
 namespace idem {
 namespace tiered {
@@ -15,25 +18,43 @@ constexpr std::uint64_t kFenceUnknown = 1;
 // How much earlier than the back the front forgets a result: room for two clocks to drift apart.
 Micros safety(Micros left) { return std::chrono::seconds(1) + left / 1000; }
 
-// What a record says, as a draft for the front. nullopt: not worth keeping there.
-std::optional<Draft> as_draft(const Record& held, Time now) {
+// A record of the back as it is kept in the front.
+struct Copy {
   Draft draft;
+  std::string envelope;  // draft.result points here
+};
+
+// nullptr: not worth keeping there.
+std::unique_ptr<Copy> copy_of(const Record& held, Time now) {
+  auto copy = std::make_unique<Copy>();
+  Draft& draft = copy->draft;
   draft.request_hash = held.request_hash;
   draft.owner = held.owner;
   draft.fence = held.fence;
   draft.attempt = held.attempt;
   draft.status = held.status;
-  draft.tombstone = held.tombstone;
+  if (held.status == Status::failed || held.expired(now)) return nullptr;
   if (held.status == Status::processing) {
     draft.lease = held.lease_until - now;
     draft.keep = draft.lease;
-    return draft.lease > Micros(0) ? std::optional(draft) : std::nullopt;
+  } else {
+    const Micros left = held.expires_at - now;
+    draft.keep = left - safety(left);
   }
-  if (held.status == Status::failed) return std::nullopt;
-  const Micros left = held.expires_at - now;
-  draft.keep = left - safety(left);
-  draft.result = held.result;
-  return draft.keep > Micros(0) ? std::optional(draft) : std::nullopt;
+  if (draft.keep <= Micros(0)) return nullptr;
+  copy->envelope = pack(held, now);
+  draft.result = copy->envelope;
+  return copy;
+}
+
+// Turns the front's answer into the back's: its record, at its time as far as the front can tell
+// (early by the time the copy took to get there). False: the front has a bare marker.
+bool unwrap(Answer& answer) {
+  auto envelope = unpack(answer.held.result);
+  if (!envelope) return false;
+  answer.now = envelope->back_now + (answer.now - answer.held.update_time);
+  answer.held = std::move(envelope->record);
+  return true;
 }
 
 class TieredStore final : public IdempotencyStore {
@@ -41,7 +62,8 @@ class TieredStore final : public IdempotencyStore {
   explicit TieredStore(TieredOptions options)
       : front_(std::move(options.front)),
         back_(std::move(options.back)),
-        circuit_(options.clock != nullptr ? *options.clock : system_clock(), options.circuit),
+        clock_(options.clock != nullptr ? *options.clock : system_clock()),
+        circuit_(clock_, options.circuit),
         capabilities_(back_->capabilities()) {
     capabilities_.backend =
         "tiered(" + front_->capabilities().backend + "+" + back_->capabilities().backend + ")";
@@ -54,23 +76,26 @@ class TieredStore final : public IdempotencyStore {
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (!marks.empty() && answered_by_front(ops[i], marks[i])) {
         ops[i].answer = std::move(marks[i].answer);
+        (void)unwrap(ops[i].answer);  // a bare marker stands for itself: who runs is all it tells
         continue;
       }
       asked.push_back({ops[i].key, ops[i].draft, {}});
       places.push_back(i);
     }
     if (asked.empty()) return;
+    const Time before = clock_.now();
     back_->insert(asked);
     for (std::size_t j = 0; j < asked.size(); ++j) {
       const bool marked = !marks.empty() && marks[places[j]].answer.state == Answer::State::written;
-      settle_mark(asked[j], marked ? &marks[places[j]].answer.held : nullptr);
+      settle_mark(asked[j], marked ? &marks[places[j]].answer.held : nullptr, before);
       ops[places[j]].answer = std::move(asked[j].answer);
     }
   }
 
   void replace(std::span<Replace> ops) override {
+    const Time before = clock_.now();
     back_->replace(ops);
-    for (const Replace& op : ops) tell_front(op.key, op.answer);
+    for (const Replace& op : ops) tell_front(op.key, op.answer, before);
   }
 
   void load(std::span<Load> ops) override {
@@ -83,7 +108,7 @@ class TieredStore final : public IdempotencyStore {
     std::vector<Load> asked;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (!looks.empty() && is_success(looks[i].answer)) {
+      if (!looks.empty() && is_success(looks[i].answer) && unwrap(looks[i].answer)) {
         ops[i].answer = std::move(looks[i].answer);
         continue;
       }
@@ -98,12 +123,13 @@ class TieredStore final : public IdempotencyStore {
   }
 
   void remove(std::span<Remove> ops) override {
+    const Time before = clock_.now();
     back_->remove(ops);
     for (const Remove& op : ops) {
       if (op.answer.state == Answer::State::written) {
         forget(op.key);
       } else {
-        tell_front(op.key, op.answer);
+        tell_front(op.key, op.answer, before);
       }
     }
   }
@@ -161,24 +187,25 @@ class TieredStore final : public IdempotencyStore {
            !answer.held.expired(answer.now);
   }
 
+  // The back's time by now, at the latest: its answer was made after `before`. A copy that took
+  // long to get to the front must not outlive what it copies.
+  [[nodiscard]] Time aged(const Answer& answer, Time before) const {
+    return answer.now + (clock_.now() - before);
+  }
+
   // After the back answered an insert: the marker becomes the truth, or goes.
-  void settle_mark(const Insert& asked, const Record* marker) {
+  void settle_mark(const Insert& asked, const Record* marker, Time before) {
     const Answer& answer = asked.answer;
     if (answer.state == Answer::State::failed) {
       // `unknown`: the claim may stand; its marker stays, it is the same owner's.
       if (marker != nullptr && answer.error.code != errc::unknown) drop(asked.key, *marker);
       return;
     }
-    if (answer.state == Answer::State::written) {
-      // The marker lacks only the fence, which no reader of a processing marker needs.
-      if (marker == nullptr) tell_front(asked.key, answer);
-      return;
-    }
-    const auto draft = as_draft(answer.held, answer.now);
+    const auto copy = copy_of(answer.held, aged(answer, before));
     if (marker == nullptr) {
-      tell_front(asked.key, answer);
-    } else if (draft && !answer.held.expired(answer.now)) {
-      Replace op{asked.key, marker->version, *draft, {}};
+      tell_front(asked.key, answer, before);
+    } else if (copy) {
+      Replace op{asked.key, marker->version, copy->draft, {}};
       front_->replace({&op, 1});
       note(op.answer);
     } else {
@@ -187,20 +214,20 @@ class TieredStore final : public IdempotencyStore {
   }
 
   // The back holds `answer.held` now: what the front holds of an older attempt is replaced.
-  void tell_front(KeyRef key, const Answer& answer) {
+  void tell_front(KeyRef key, const Answer& answer, Time before) {
     if (answer.state == Answer::State::absent) return forget(key);
     if (answer.state == Answer::State::failed || !circuit_.allows()) return;
-    const auto draft = as_draft(answer.held, answer.now);
-    if (!draft || answer.held.expired(answer.now)) return forget(key);
-    Insert fresh{key, *draft, {}};
+    const auto copy = copy_of(answer.held, aged(answer, before));
+    if (!copy) return forget(key);
+    Insert fresh{key, copy->draft, {}};
     front_->insert({&fresh, 1});
     note(fresh.answer);
     if (fresh.answer.state != Answer::State::stands) return;
     const Record& there = fresh.answer.held;
-    const bool newer = there.fence > draft->fence && !there.expired(fresh.answer.now);
-    const bool finished = there.fence == draft->fence && there.status == Status::success;
-    if (newer || finished) return;
-    Replace op{key, there.version, *draft, {}};
+    // A copy of a later write of the back stays: its version says so. A bare marker goes.
+    const auto known = unpack(there.result);
+    if (known && known->record.version >= answer.held.version) return;
+    Replace op{key, there.version, copy->draft, {}};
     front_->replace({&op, 1});
     note(op.answer);
   }
@@ -236,6 +263,7 @@ class TieredStore final : public IdempotencyStore {
 
   StorePtr front_;
   StorePtr back_;
+  Clock& clock_;
   Circuit circuit_;
   Capabilities capabilities_;
 };
