@@ -272,7 +272,8 @@ void Connection::pause_before_next_try() {
   state_ = State::pausing;
   const bool denied = trouble().code == errc::denied;
   const Micros longest =
-      denied ? kPauseDenied : std::min(kPauseMax, kPauseMin * (1 << std::min(failed_tries_, 10)));
+      denied ? kPauseDenied
+             : std::min(kPauseMax, kPauseMin * (1 << std::min(failed_tries_ - 1, 10)));
   const auto part = std::uniform_int_distribution<std::int64_t>(700, 1000)(random_);
   connect_timer_.expires_after(longest * part / 1000);
   connect_timer_.async_wait([self = shared_from_this()](auto error) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/version.hpp>
 #include <memory>
+#include <mutex>
 
 #include "idem/clock.hpp"
 #include "idem/redis_store.hpp"
@@ -65,6 +66,7 @@ constexpr std::size_t kNodes = 3;
 struct PrivateCluster {
   TempDirectory directory;  // goes last
   std::vector<std::unique_ptr<ServerProcess>> nodes;
+  std::vector<std::uint16_t> ports;
 };
 
 // A port whose companion 10000 above, where nodes talk to each other, is free as well.
@@ -117,13 +119,12 @@ result<void> introduce(const std::vector<std::uint16_t>& ports) {
   return {};
 }
 
-result<Fixture> cluster(const OpenOptions& open) {
+result<std::shared_ptr<PrivateCluster>> start_cluster() {
   const auto program = testing::find_program("redis-server", "redis-server");
   if (!program) return program.error();
   auto directory = TempDirectory::make("redis-cluster");
   if (!directory) return directory.error();
-  auto owner = std::make_shared<PrivateCluster>(PrivateCluster{std::move(*directory), {}});
-  std::vector<std::uint16_t> ports;
+  auto made = std::make_shared<PrivateCluster>(PrivateCluster{std::move(*directory), {}, {}});
   for (std::size_t i = 0; i < kNodes; ++i) {
     const auto port = free_node_port();
     if (!port) return port.error();
@@ -137,26 +138,66 @@ result<Fixture> cluster(const OpenOptions& open) {
                     "--save",
                     "",
                     "--dir",
-                    owner->directory.path(),
+                    made->directory.path(),
                     "--cluster-enabled",
                     "yes",
                     "--cluster-config-file",
                     name + ".conf",
                     "--cluster-node-timeout",
                     "3000"};
-    command.directory = owner->directory.path();
-    command.log = owner->directory / (name + ".log");
+    command.directory = made->directory.path();
+    command.log = made->directory / (name + ".log");
     command.ready = [at = *port] { return testing::accepts_tcp(at); };
     auto node = ServerProcess::launch(std::move(command));
     if (!node) return node.error();
-    owner->nodes.push_back(std::move(*node));
-    ports.push_back(*port);
+    made->nodes.push_back(std::move(*node));
+    made->ports.push_back(*port);
   }
-  if (auto introduced = introduce(ports); !introduced) return introduced.error();
+  if (auto introduced = introduce(made->ports); !introduced) return introduced.error();
+  return made;
+}
 
+// A cluster takes two seconds to come together: one serves all fixtures of the process, each under
+// a prefix of its own. The last fixture to go empties it.
+class SharedCluster {
+ public:
+  struct Use {
+    std::shared_ptr<PrivateCluster> servers;
+    std::string prefix;
+  };
+
+  result<Use> enter() {
+    const std::lock_guard guard(mutex_);
+    if (!servers_) {
+      auto started = start_cluster();
+      if (!started) return started.error();
+      servers_ = std::move(*started);
+    }
+    ++users_;
+    return Use{servers_, "f" + std::to_string(++fixtures_) + ":"};
+  }
+
+  void leave() {
+    const std::lock_guard guard(mutex_);
+    if (--users_ != 0) return;
+    for (const std::uint16_t port : servers_->ports) (void)tell(port, {"FLUSHALL"});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<PrivateCluster> servers_;
+  int users_ = 0;
+  int fixtures_ = 0;
+};
+
+result<Fixture> cluster(const OpenOptions& open) {
+  static SharedCluster shared;
+  auto use = shared.enter();
+  if (!use) return use.error();
   Fixture fixture;
-  fixture.url = "redis+cluster://127.0.0.1:" + std::to_string(ports[0]);
-  fixture.owner = owner;
+  fixture.owner = std::shared_ptr<void>(use->servers.get(), [](void*) { shared.leave(); });
+  fixture.url = "redis+cluster://127.0.0.1:" + std::to_string(use->servers->ports[0]) +
+                "?prefix=" + use->prefix;
   const auto url = StoreUrl::parse(fixture.url);
   if (!url) return url.error();
   auto store = open_url(*url, open);

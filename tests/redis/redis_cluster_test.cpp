@@ -19,13 +19,16 @@ class RedisCluster : public ::testing::Test {
 
   // The ports of the nodes, each with the slots it says it holds.
   static std::vector<std::uint16_t> ports() {
-    const std::size_t colon = fixture_->url.rfind(':');
-    RawRedis first(static_cast<std::uint16_t>(std::stoi(fixture_->url.substr(colon + 1))));
+    RawRedis first(StoreUrl::parse(fixture_->url).value().port().value());
     std::set<std::uint16_t> found;
     for (const redis::Reply& range : first({"CLUSTER", "SLOTS"}).elements) {
       found.insert(static_cast<std::uint16_t>(range.elements[2].elements[1].integer));
     }
     return {found.begin(), found.end()};
+  }
+  // Where a key is, under the fixture's prefix.
+  static std::string redis_key(const std::string& key) {
+    return StoreUrl::parse(fixture_->url).value().text("prefix").value() + "0:0:" + key;
   }
   static std::string id_of(RawRedis& node) { return node({"CLUSTER", "MYID"}).text; }
 };
@@ -57,12 +60,12 @@ TEST_F(RedisCluster, ABatchIsSplitByNodeAndAnsweredInOrder) {
 TEST_F(RedisCluster, AMovingSlotIsFollowed) {
   IdempotencyService service(fixture_->store);
   const std::string key = "mover";
-  const auto slot = redis::slot_of("idem:0:0:" + key);
+  const auto slot = redis::slot_of(redis_key(key));
   std::unique_ptr<RawRedis> from, to;
   std::uint16_t to_port = 0;
   for (const std::uint16_t port : ports()) {
     auto node = std::make_unique<RawRedis>(port);
-    const bool holds = !(*node)({"GET", "idem:0:0:" + key}).is_error();
+    const bool holds = !(*node)({"GET", redis_key(key)}).is_error();
     if (holds) {
       from = std::move(node);
     } else if (!to) {
@@ -79,8 +82,7 @@ TEST_F(RedisCluster, AMovingSlotIsFollowed) {
   ASSERT_FALSE((*to)({"CLUSTER", "SETSLOT", number, "IMPORTING", id_of(*from)}).is_error());
   ASSERT_FALSE((*from)({"CLUSTER", "SETSLOT", number, "MIGRATING", id_of(*to)}).is_error());
   ASSERT_EQ(
-      (*from)({"MIGRATE", "127.0.0.1", std::to_string(to_port), "idem:0:0:" + key, "0", "5000"})
-          .text,
+      (*from)({"MIGRATE", "127.0.0.1", std::to_string(to_port), redis_key(key), "0", "5000"}).text,
       "OK");
   const auto renewed = service.renew(lease);  // ASK
   ASSERT_TRUE(renewed.has_value()) << renewed.error().message;

@@ -194,6 +194,10 @@ TEST(RedisCut, UnavailableIsNeverApplied) {
     for (int c = 0; c < kCallers; ++c) {
       keys.emplace_back("k" + std::to_string(i) + "-" + std::to_string(c));
     }
+    Load warm{KeyRef{"", "", "warm"}, {}};  // the connection is whole before it is cut
+    do {
+      store->load({&warm, 1});
+    } while (warm.answer.state == Answer::State::failed);
     proxy.arm({i % 2 == 0 ? Cut::Side::request : Cut::Side::reply,
                static_cast<std::uint64_t>(i % 2 == 0 ? i * 4 : 0),
                i % 3 == 0 ? Cut::Kind::stall : Cut::Kind::rst});
@@ -208,6 +212,7 @@ TEST(RedisCut, UnavailableIsNeverApplied) {
       });
     }
     for (std::thread& caller : callers) caller.join();
+    proxy.disarm();
     proxy.release();
     for (const Insert& op : ops) {
       const bool there = raw({"EXISTS", "idem:0:0:" + std::string(op.key.key)}).integer == 1;

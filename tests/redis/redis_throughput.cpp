@@ -96,9 +96,9 @@ double continuing(RedisStore& store, Micros length) {
   std::vector<InsertJob> jobs(kCallers);
   std::function<void(InsertJob&)> start;
   Combiner combiner({.lanes = 2, .jobs_per_batch = 64},
-                    [&](std::size_t, std::span<CombinerJob* const> jobs) {
+                    [&](std::size_t, std::span<CombinerJob* const> batch) {
                       std::vector<Insert> ops;
-                      for (CombinerJob* job : jobs) {
+                      for (CombinerJob* job : batch) {
                         ops.push_back(static_cast<InsertJob*>(job)->op);
                       }
                       store.insert(ops);
