@@ -94,7 +94,7 @@ void add_bench_compare(CLI::App& family, Context& context) {
   CLI::App* leaf =
       add_leaf(family, context, "compare", "Compare two results.json of the same load",
                {"idem bench compare old/results.json new/results.json --fail-on regression:5%"},
-               Needs::nothing);
+               kNoStore);
   leaf->add_option("OLD", options->before, "results.json of the earlier run")
       ->type_name("")
       ->required();

@@ -123,7 +123,7 @@ void add_bench_run(CLI::App& family, Context& context) {
       "Measure stores side by side; exit 1 if one ran a request twice or gave a wrong replay",
       {"idem bench run --quick", "idem bench run --stores sqlite --clients 1,64",
        "idem bench run --stores memory,sqlite:orders.db --keys hot:64 --out results"},
-      Needs::nothing);
+      kNoStore);
   add_bench_options(leaf, *options);
   on_run(leaf, context, options, run);
 }
