@@ -1,5 +1,5 @@
 // A record as it lies in the slab: one cell, written once by one thread before it is linked, and
-// never changed after that but for the two atomic words.
+// never changed after that but for its link and the two words that settle() sets once.
 //
 // The key's bytes follow the header, then the result's if it fits into the cell's size class.
 #pragma once
@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <limits>
 #include <string_view>
 
 #include "idem/key.hpp"
@@ -26,10 +26,18 @@ inline constexpr std::uint32_t kClassLargest = kClassGranules.size() - 1;
   return kClassGranules[size_class] * kGranuleBytes;
 }
 
+// Without overflow: the end of time is as late as it gets.
+[[nodiscard]] inline Time later(Time at, Micros by) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(at.time_since_epoch().count(), by.count(), &sum))
+    sum = std::numeric_limits<std::int64_t>::max();
+  return Time(Micros(sum));
+}
+
 struct Cell {
   std::atomic<std::uint64_t> next;  // a Link; flagged: not the current record of its key
   std::uint64_t hash;
-  std::atomic<std::uint64_t> version;  // 0: published, but not yet numbered (see shard.hpp)
+  std::atomic<std::uint64_t> version;  // 0: linked, but not yet settled (see shard.hpp)
   std::uint64_t fence;                 // 0: the version itself (this record is a claim)
   std::uint32_t attempt;
   Status status;
@@ -39,16 +47,27 @@ struct Cell {
   std::uint8_t biz_type_bytes;
   std::uint8_t key_bytes;
   std::uint8_t size_class;
+  bool fresh;  // its create time is the time it was written
   std::uint32_t result_bytes;
-  Time until;  // processing: lease_until; failed: retry_at
-  Time expires_at;
+  Micros until_after;  // processing: its lease; failed: its retry_after
+  Micros keep;
   // The second line.
-  Time create_time;
-  Time update_time;
+  Time made_at;                          // fresh: not later than written_at; else the create time
+  std::atomic<std::int64_t> written_at;  // µs; kUnsettled: not yet settled
   char* outside;             // a result too large for the cell, owned; nullptr: it lies inside
   std::uint32_t limbo_next;  // once retired; written and read by one thread at a time
   Fingerprint request_hash;
   Owner owner;
+
+  static constexpr std::int64_t kUnsettled = std::numeric_limits<std::int64_t>::min();
+
+  // The times, once settled. acquire: pairs with the CAS in settle().
+  [[nodiscard]] Time updated() const {
+    return Time(Micros(written_at.load(std::memory_order_acquire)));
+  }
+  [[nodiscard]] Time created() const { return fresh ? updated() : made_at; }
+  [[nodiscard]] Time until() const { return later(updated(), until_after); }
+  [[nodiscard]] Time expires_at() const { return later(updated(), keep); }
 
   [[nodiscard]] char* text() { return reinterpret_cast<char*>(this) + sizeof(Cell); }
   [[nodiscard]] const char* text() const {

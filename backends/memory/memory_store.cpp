@@ -53,13 +53,13 @@ struct Cursor {
 };
 
 bool wanted(const ListQuery& query, const Cell& cell, Time now) {
-  if (now >= cell.expires_at) return false;
+  if (now >= cell.expires_at()) return false;
   if (query.status && cell.status != *query.status) return false;
   if (query.tenant && cell.key().tenant != *query.tenant) return false;
   if (query.biz_type && cell.key().biz_type != *query.biz_type) return false;
   if (!query.lapsed_for) return true;
-  return cell.status == Status::processing && now >= cell.until &&
-         now - cell.update_time >= *query.lapsed_for;
+  return cell.status == Status::processing && now >= cell.until() &&
+         now - cell.updated() >= *query.lapsed_for;
 }
 
 Listed listed(const Cell& cell) {
@@ -143,7 +143,7 @@ class MemoryStore::Impl {
       done = verb();
     }
     // Not after a call that changed nothing: what it saw may be what its caller replaces next.
-    if (op.answer.state == Answer::State::written) shard.keep_house(moment.now());
+    if (op.answer.state == Answer::State::written) credit(shard.keep_house(moment.now()));
     return done == Shard::Done::changed;
   }
 
@@ -171,7 +171,19 @@ class MemoryStore::Impl {
     });
   }
 
+  // What callers freed in passing since the last sweep counts as this one's: "how many" then means
+  // the records that went, whoever freed them.
   std::uint64_t sweep(std::size_t limit) {
+    // relaxed: a count orders nothing
+    std::uint64_t passing = in_passing_.load(std::memory_order_relaxed);
+    while (!in_passing_.compare_exchange_weak(
+        passing, passing - std::min<std::uint64_t>(passing, limit), std::memory_order_relaxed)) {
+    }
+    const std::uint64_t counted = std::min<std::uint64_t>(passing, limit);
+    return counted + free_expired(limit - static_cast<std::size_t>(counted));
+  }
+
+  std::uint64_t free_expired(std::size_t limit) {
     const std::size_t first = sweep_cursor_.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t removed = 0;
     bool limbo = false;
@@ -231,7 +243,7 @@ class MemoryStore::Impl {
             if (cell->status == Status::processing) ++stats.processing;
             if (cell->status == Status::success) ++stats.success;
             if (cell->status == Status::failed) ++stats.failed;
-            if (now >= cell->expires_at) ++stats.expired;
+            if (now >= cell->expires_at()) ++stats.expired;
           }
           if (!run.empty()) order = memory::record_order(run.front()->hash);
           more = more && order != 0xFFFFFFFFU;
@@ -281,6 +293,7 @@ class MemoryStore::Impl {
     std::size_t removed = 0;
     for (std::size_t i = 0; i < shards_.size() && removed == 0; ++i)
       removed = shards_[i]->evict(now, kWindow);
+    credit(removed);
     return removed;
   }
 
@@ -306,9 +319,12 @@ class MemoryStore::Impl {
     return false;
   }
 
+  void credit(std::uint64_t freed) {
+    if (freed != 0) in_passing_.fetch_add(freed, std::memory_order_relaxed);
+  }
+
   void sweep_and_come_back() {
-    while (sweep(kStepsPerPin) != 0) {
-    }
+    for (std::uint64_t freed = 1; freed != 0; credit(freed)) freed = free_expired(kStepsPerPin);
     timers_->call_at(clock_.now() + sweep_every_, [this] { sweep_and_come_back(); });
   }
 
@@ -321,6 +337,7 @@ class MemoryStore::Impl {
   std::vector<std::unique_ptr<Shard>> shards_;
   memory::WatchTable watchers_;
   std::atomic<std::size_t> sweep_cursor_{0};
+  std::atomic<std::uint64_t> in_passing_{0};  // freed by callers and the background, not yet told
   Capabilities capabilities_;
   Micros sweep_every_{};
   std::unique_ptr<Timers> timers_;  // last: its work uses everything above

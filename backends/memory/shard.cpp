@@ -10,13 +10,6 @@
 namespace idem::memory {
 namespace {
 
-[[nodiscard]] Time later(Time now, Micros by) {
-  std::int64_t sum = 0;
-  if (__builtin_add_overflow(now.time_since_epoch().count(), by.count(), &sum))
-    sum = std::numeric_limits<std::int64_t>::max();
-  return Time(Micros(sum));
-}
-
 [[nodiscard]] std::uint64_t micros_of(Time at) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(1, at.time_since_epoch().count()));
 }
@@ -73,32 +66,11 @@ void describe(Record& held, const Cell& cell, std::uint64_t version) {
   held.status = cell.status;
   held.fail_kind = cell.fail_kind;
   held.tombstone = cell.tombstone;
-  held.lease_until = cell.status == Status::processing ? cell.until : Time{};
-  held.retry_at = cell.status == Status::failed ? cell.until : Time{};
-  held.create_time = cell.create_time;
-  held.update_time = cell.update_time;
-  held.expires_at = cell.expires_at;
-}
-
-bool Capacity::reserve(std::int64_t entries, std::int64_t bytes) {
-  const auto take = [](std::atomic<std::int64_t>& used, std::uint64_t max, std::int64_t more) {
-    if (max == 0 || more == 0) return true;
-    // relaxed: the bound is on the sum, which one word's modification order gives exactly
-    std::int64_t seen = used.load(std::memory_order_relaxed);
-    do {
-      if (more > 0 && seen + more > static_cast<std::int64_t>(max)) return false;
-    } while (!used.compare_exchange_weak(seen, seen + more, std::memory_order_relaxed));
-    return true;
-  };
-  if (!take(entries_, max_entries_, entries)) return false;
-  if (take(bytes_, max_bytes_, bytes)) return true;
-  give_back(entries, 0);
-  return false;
-}
-
-void Capacity::give_back(std::int64_t entries, std::int64_t bytes) {
-  if (max_entries_ != 0 && entries != 0) entries_.fetch_sub(entries, std::memory_order_relaxed);
-  if (max_bytes_ != 0 && bytes != 0) bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  held.lease_until = cell.status == Status::processing ? cell.until() : Time{};
+  held.retry_at = cell.status == Status::failed ? cell.until() : Time{};
+  held.create_time = cell.created();
+  held.update_time = cell.updated();
+  held.expires_at = cell.expires_at();
 }
 
 Shard::Shard(const Options& options)
@@ -246,10 +218,12 @@ Shard::Made Shard::make(std::uint64_t hash, KeyRef key, const Draft& draft, Time
   cell.key_bytes = static_cast<std::uint8_t>(key.key.size());
   cell.size_class = static_cast<std::uint8_t>(size_class);
   cell.result_bytes = static_cast<std::uint32_t>(draft.result.size());
-  if (draft.status == Status::processing) cell.until = later(now, draft.lease);
-  if (draft.status == Status::failed) cell.until = later(now, draft.retry_after);
-  cell.expires_at = later(now, draft.keep);
-  cell.create_time = cell.update_time = now;
+  if (draft.status == Status::processing) cell.until_after = draft.lease;
+  if (draft.status == Status::failed) cell.until_after = draft.retry_after;
+  cell.keep = draft.keep;
+  cell.fresh = true;
+  cell.made_at = now;
+  cell.written_at.store(Cell::kUnsettled, std::memory_order_relaxed);
   cell.outside = outside;
   slab_.count_outside(static_cast<std::int64_t>(cell.outside_bytes()));
   cell.request_hash = draft.request_hash;
@@ -258,7 +232,7 @@ Shard::Made Shard::make(std::uint64_t hash, KeyRef key, const Draft& draft, Time
   for (const std::string_view part : {key.tenant, key.biz_type, key.key})
     to = std::copy(part.begin(), part.end(), to);
   std::copy(draft.result.begin(), draft.result.end(), outside != nullptr ? outside : to);
-  slab_.set_due(number, size_class, Due::code(cell.expires_at, birth_), record_order(hash));
+  slab_.set_due(number, size_class, Due::code(later(now, draft.keep), birth_), record_order(hash));
   return {number, &cell};
 }
 
@@ -281,12 +255,12 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
     if (place.cell != nullptr) {
       discard(made, 1, bytes);
       const std::uint64_t version = settle(*place.cell);
-      answer_stands(op.answer, *place.cell, version, moment.not_before(place.cell->update_time));
+      answer_stands(op.answer, *place.cell, version, moment.not_before(place.cell->updated()));
       return Done::answered;
     }
     IDEM_PAUSE_POINT("memory.insert.absent");
     const Time now = absent_at(moment);
-    if (made.cell != nullptr && made.cell->update_time < now) {
+    if (made.cell != nullptr && made.cell->made_at < now) {
       discard(made, 1, bytes);  // the key came and went since it was made: it would be too old
       made = {};
     }
@@ -307,7 +281,8 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
       break;
   }
   IDEM_PAUSE_POINT("memory.insert.linked");
-  answer_written(op.answer, *made.cell, settle(*made.cell), made.cell->update_time);
+  const std::uint64_t version = settle(*made.cell);
+  answer_written(op.answer, *made.cell, version, made.cell->updated());
   records_.fetch_add(1, std::memory_order_relaxed);  // a gauge
   grow_if_crowded();
   return Done::answered;
@@ -326,8 +301,8 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     }
     Cell& old = *place.cell;
     const std::uint64_t version = settle(old);
-    const Time now = moment.not_before(old.update_time);
-    if (version != op.expected || (now >= old.expires_at && !op.draft.fresh)) {
+    const Time now = moment.not_before(old.updated());
+    if (version != op.expected || (now >= old.expires_at() && !op.draft.fresh)) {
       discard(made, 0, more);
       answer_stands(op.answer, old, version, now);
       return Done::answered;
@@ -344,16 +319,18 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
         answer_no_memory(op.answer);
         return Done::answered;
       }
-      if (!op.draft.fresh) made.cell->create_time = old.create_time;
-      made.cell->version.store(std::max(version + 1, micros_of(made.cell->update_time)),
-                               std::memory_order_relaxed);  // published by the CAS
+      made.cell->fresh = op.draft.fresh;
+      made.cell->made_at = op.draft.fresh ? now : old.created();
+      // relaxed: published by the CAS
+      made.cell->written_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+      made.cell->version.store(std::max(version + 1, micros_of(now)), std::memory_order_relaxed);
     }
     made.cell->next.store(place.next.bits(), std::memory_order_relaxed);  // published by the CAS
     const Link link = Link::to_record(record_order(hash), made.number);
     std::uint64_t expected = place.next.bits();
     if (!old.next.compare_exchange_strong(expected, link.with_flag().bits())) continue;
     IDEM_PAUSE_POINT("memory.replace.swapped");
-    answer_written(op.answer, *made.cell, settle(*made.cell), made.cell->update_time);
+    answer_written(op.answer, *made.cell, settle(*made.cell), made.cell->updated());
     unlink(place, place.seen.number(), link, hash);
     return Done::changed;
   }
@@ -367,7 +344,7 @@ Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
       return Done::answered;
     }
     const std::uint64_t version = settle(*place.cell);
-    const Time now = moment.not_before(place.cell->update_time);
+    const Time now = moment.not_before(place.cell->updated());
     if (version != op.expected) {
       answer_stands(op.answer, *place.cell, version, now);
       return Done::answered;
@@ -387,16 +364,21 @@ void Shard::load(std::uint64_t hash, Load& op, Moment& moment) {
   if (cell == nullptr) return answer_absent(op.answer, absent_at(moment));
   // A reader writes only here, and only to a record whose insert has not returned yet.
   const std::uint64_t version = settle(const_cast<Cell&>(*cell));
-  answer_stands(op.answer, *cell, version, moment.not_before(cell->update_time));
+  answer_stands(op.answer, *cell, version, moment.not_before(cell->updated()));
 }
 
 // --- steps -----------------------------------------------------------------------------------
 
 std::uint64_t Shard::settle(Cell& cell) {
-  std::uint64_t version = cell.version.load();
-  if (version != 0) return version;
-  const std::uint64_t numbered = std::max(floor_.load() + 1, micros_of(cell.update_time));
+  const std::uint64_t known = cell.version.load();
+  if (known != 0) return known;
+  // Each word is set once, by whoever comes first; the version last.
+  const std::int64_t made = cell.made_at.time_since_epoch().count();
+  std::int64_t written = Cell::kUnsettled;
+  cell.written_at.compare_exchange_strong(written, std::max(made, removed_at_.load()));
   IDEM_PAUSE_POINT("memory.insert.settle");
+  std::uint64_t version = 0;
+  const std::uint64_t numbered = std::max(floor_.load() + 1, micros_of(cell.updated()));
   return cell.version.compare_exchange_strong(version, numbered) ? numbered : version;
 }
 
@@ -467,7 +449,7 @@ Slab::Found Shard::evict_one(std::uint32_t number, const Due& due, Time now) {
                              [&](const Cell&, std::uint32_t at) { return at == number; });
   if (place.cell == nullptr) return Slab::Found::kept;  // not linked yet, or not any more
   const std::uint64_t version = settle(*place.cell);
-  if (now < place.cell->expires_at) return Slab::Found::kept;
+  if (now < place.cell->expires_at()) return Slab::Found::kept;
   IDEM_PAUSE_POINT("memory.evict.expired");
   // The flag goes onto this very record: one that replaced it has another `next`.
   if (!flag_removed(place, version, now)) return Slab::Found::kept;
@@ -493,23 +475,27 @@ std::size_t Shard::evict(Time now, std::size_t limit) {
   return removed;
 }
 
-void Shard::keep_house(Time now) {
+std::size_t Shard::keep_house(Time now) {
   if (slab_.wants_reclaim()) slab_.reclaim(64);
   const std::uint32_t chunks = slab_.chunks();
-  if (chunks == 0) return;
+  if (chunks == 0) return 0;
   const std::uint64_t when = Due::code(now, birth_);
   // relaxed, and not one step: two threads looking at the same chunk is no harm
   const std::uint32_t cursor = house_cursor_.load(std::memory_order_relaxed);
   house_cursor_.store(cursor + 2, std::memory_order_relaxed);
   int tries = 0;
+  std::size_t removed = 0;
   for (std::uint32_t i = 0; i < std::min(chunks, 2U); ++i) {
     slab_.sweep_chunk((cursor + i) % chunks, when,
                       [&](std::uint32_t number, const Due& due) {
                         ++tries;
-                        return evict_one(number, due, now);
+                        const Slab::Found found = evict_one(number, due, now);
+                        removed += found == Slab::Found::removed ? 1 : 0;
+                        return found;
                       },
                       [&] { return tries >= 4; });
   }
+  return removed;
 }
 
 std::uint64_t Shard::records() const {

@@ -33,10 +33,12 @@
 // with its number: it was reachable while B was pinned, so its number was not reused. Hence K has
 // no current record when B's CAS takes.
 //
-// Versions. A fresh record takes max(floor + 1, now). The floor must be read after every removal of
-// the key that precedes the insert, hence after its CAS took: the record is linked with version 0,
-// and numbered by whoever needs it first (settle). A removal before that CAS had raised the floor
-// before. A replacement takes max(old + 1, now): the old version is in the word it replaces.
+// Versions and times. An inserted record takes version max(floor + 1, now), and a time not before
+// the key's last removal. Floor and removed_at must be read after every removal of the key that
+// precedes the insert, hence after its CAS took: the record is linked unsettled, with lengths in
+// place of times, and whoever needs it first settles it (settle). A removal before that CAS had
+// raised both before. A replacement takes max(old + 1, now): the old version and time belong to the
+// very record whose `next` its CAS changes.
 //
 // Reclamation. Everybody is pinned (epoch.hpp) while holding a reference. A flagged record that is
 // unlinked was reachable only through the word that was CASed (those before it that are flagged
@@ -56,28 +58,13 @@
 #include <vector>
 
 #include "buckets.hpp"
+#include "capacity.hpp"
 #include "cell.hpp"
 #include "idem/clock.hpp"
 #include "idem/store.hpp"
 #include "slab.hpp"
 
 namespace idem::memory {
-
-// The bounds of the whole store. Without bounds it costs nothing.
-class Capacity {
- public:
-  Capacity(std::uint64_t max_entries, std::uint64_t max_bytes)
-      : max_entries_(max_entries), max_bytes_(max_bytes) {}
-
-  // All or nothing, exact; bytes may be negative.
-  [[nodiscard]] bool reserve(std::int64_t entries, std::int64_t bytes);
-  void give_back(std::int64_t entries, std::int64_t bytes);
-
- private:
-  const std::uint64_t max_entries_, max_bytes_;  // 0: unbounded
-  alignas(64) std::atomic<std::int64_t> entries_{0};
-  std::atomic<std::int64_t> bytes_{0};
-};
 
 // The store's time for one batch: read once, and again if a record turns out to be younger.
 class Moment {
@@ -128,8 +115,8 @@ class Shard {
   // Removes up to `limit` expired records, everywhere; how many.
   [[nodiscard]] std::size_t evict(Time now, std::size_t limit);
   // A writer's share of the housekeeping: a look at two chunks' bounds, at most four removals,
-  // at most 64 cells freed.
-  void keep_house(Time now);
+  // at most 64 cells freed. How many expired records went.
+  std::size_t keep_house(Time now);
   void reclaim(std::size_t limit) { slab_.reclaim(limit); }
 
   // The current records of the first run at or after `from`; false: there is none.

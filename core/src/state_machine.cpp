@@ -88,6 +88,13 @@ bool claimed_under_hold(const Record& held) {
   return held.expires_at - held.lease_until >= kDurationMax;
 }
 
+// As above for an attempt that goes on: never less than before, and `hold` stays `hold` even if the
+// call that prolongs it has another policy.
+Micros keep_while_continued(const Record& held, Time now, Micros lease, const Policy& policy) {
+  if (claimed_under_hold(held)) return lease + kDurationMax;
+  return std::max(keep_while_processing(lease, policy), held.expires_at - now);
+}
+
 // The held record as a draft of the same incarnation and attempt.
 Draft continued(const Record& held) {
   Draft draft;
@@ -152,7 +159,7 @@ Decision claim_live(const Seen& seen, const command::Claim& claim) {
   Decision decision = grant(seen, claim, ClaimKind::resumed, held.attempt);
   Draft& draft = std::get<WriteReplace>(decision.write).draft;
   draft.lease = std::max(draft.lease, held.lease_until - seen.now);
-  draft.keep = std::max(draft.keep, held.expires_at - seen.now);
+  draft.keep = keep_while_continued(held, seen.now, draft.lease, claim.policy);
   return decision;
 }
 
@@ -285,8 +292,7 @@ Decision decide(const Seen& seen, const command::Renew& renew) {
   }
   Draft draft = continued(held);
   draft.lease = std::max(renew.lease.micros(), left);
-  draft.keep =
-      std::max(keep_while_processing(draft.lease, renew.policy), held.expires_at - seen.now);
+  draft.keep = keep_while_continued(held, seen.now, draft.lease, renew.policy);
   Renewed renewed;
   renewed.late = seen.state == LogicalState::processing_lapsed;
   return {renewed, WriteReplace{held.version, draft}};

@@ -200,18 +200,23 @@ result<void> StoreUrl::check_all_known() const {
 
 std::optional<std::string> nearest(std::string_view word,
                                    const std::set<std::string, std::less<>>& among) {
-  const auto distance = [&](std::string_view other) {  // Wagner and Fischer
-    std::vector<std::size_t> row(other.size() + 1);
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      std::size_t diagonal = row[0]++;
-      for (std::size_t j = 0; j < other.size(); ++j) {
-        const std::size_t replaced = diagonal + (word[i] == other[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, replaced});
+  // Optimal string alignment: insert, delete, replace, or swap two neighbours.
+  const auto distance = [&](std::string_view other) {
+    std::vector<std::vector<std::size_t>> cost(word.size() + 1,
+                                               std::vector<std::size_t>(other.size() + 1));
+    for (std::size_t i = 0; i <= word.size(); ++i) cost[i][0] = i;
+    for (std::size_t j = 0; j <= other.size(); ++j) cost[0][j] = j;
+    for (std::size_t i = 1; i <= word.size(); ++i) {
+      for (std::size_t j = 1; j <= other.size(); ++j) {
+        const bool same = word[i - 1] == other[j - 1];
+        cost[i][j] =
+            std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (same ? 0 : 1)});
+        const bool swapped =
+            i > 1 && j > 1 && word[i - 1] == other[j - 2] && word[i - 2] == other[j - 1];
+        if (swapped) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
       }
     }
-    return row.back();
+    return cost[word.size()][other.size()];
   };
   std::optional<std::string> best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;

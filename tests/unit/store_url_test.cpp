@@ -54,6 +54,14 @@ TEST(StoreUrl, UnknownParametersAreRefusedWithTheNearestName) {
   EXPECT_EQ(bad.count("shards").error().message.substr(0, 19), "parameter 'shards':");
 }
 
+TEST(Nearest, FindsSwappedMissingAndWrongLettersButNoOtherWord) {
+  const std::set<std::string, std::less<>> words = {"bench", "key", "run", "store"};
+  EXPECT_EQ(nearest("kye", words), "key");
+  EXPECT_EQ(nearest("bnch", words), "bench");
+  EXPECT_EQ(nearest("stoer", words), "store");
+  EXPECT_EQ(nearest("banana", words), std::nullopt);
+}
+
 TEST(Duration, H45TheWrittenForms) {
   EXPECT_EQ(parse_duration("30s").value(), std::chrono::seconds(30));
   EXPECT_EQ(parse_duration("500ms").value(), parse_duration("0.5s").value());
