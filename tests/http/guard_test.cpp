@@ -221,6 +221,20 @@ TEST_F(GuardTest, InDoubtAndExhaustedAre409) {
   EXPECT_THAT(answer(begin(*guard, "k2")).body, HasSubstr("\"code\":\"attempts_exhausted\""));
 }
 
+// What a proxy claimed under hold, renewed and gave up stays in doubt whatever the sweep does.
+TEST_F(GuardTest, HoldOutlivesRenewalsAndTheSweep) {
+  const auto guard = make_guard();
+  const Request asked{"k1", Fingerprint::of_bytes("a")};
+  CallOptions holding;
+  holding.policy.on_lapsed = OnLapsed::hold;
+  Decision first = guard->claim(asked, holding);
+  clock.advance(100s);
+  guard->hold(std::move(std::get<Proceed>(first).exchange));
+  clock.advance(2000s);
+  EXPECT_EQ(guard->service().sweep()->abandoned, 0U);
+  EXPECT_THAT(answer(guard->claim(asked, holding)).body, HasSubstr("\"code\":\"in_doubt\""));
+}
+
 TEST_F(GuardTest, AlreadyDoneWithoutTheResultIs204) {
   ServiceOptions options;
   options.policy.return_original_result = false;

@@ -1,6 +1,7 @@
 // `idem serve` over real sockets: statuses, upstreams that break, hostile clients, shutdown.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <boost/beast/http.hpp>
 #include <future>
 #include <latch>
@@ -176,7 +177,7 @@ TEST_F(ServeTest, AnUpstreamThatDiesInTheMiddleIsHeld) {
 TEST_F(ServeTest, OrItMayBeTriedAgain) {
   options.on_cut = OnDoubt::retry;
   options.on_5xx = OnDoubt::retry;
-  int calls = 0;
+  std::atomic<int> calls{0};
   act = [&](const BeastRequest&) -> std::optional<BeastResponse> {
     ++calls;
     if (calls == 1) return std::nullopt;
