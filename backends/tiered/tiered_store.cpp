@@ -34,11 +34,11 @@ std::unique_ptr<Copy> copy_of(const Record& held, Time now) {
   draft.attempt = held.attempt;
   draft.status = held.status;
   if (held.status == Status::failed || held.expired(now)) return nullptr;
+  const Micros left = held.expires_at - now;
   if (held.status == Status::processing) {
     draft.lease = held.lease_until - now;
-    draft.keep = draft.lease;
+    draft.keep = std::min(draft.lease, left);
   } else {
-    const Micros left = held.expires_at - now;
     draft.keep = left - safety(left);
   }
   if (draft.keep <= Micros(0)) return nullptr;
@@ -98,29 +98,8 @@ class TieredStore final : public IdempotencyStore {
     for (const Replace& op : ops) tell_front(op.key, op.answer, before);
   }
 
-  void load(std::span<Load> ops) override {
-    std::vector<Load> looks;
-    if (circuit_.allows()) {
-      for (const Load& op : ops) looks.push_back({op.key, {}});
-      front_->load(looks);
-      for (const Load& look : looks) note(look.answer);
-    }
-    std::vector<Load> asked;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (!looks.empty() && is_success(looks[i].answer) && unwrap(looks[i].answer)) {
-        ops[i].answer = std::move(looks[i].answer);
-        continue;
-      }
-      asked.push_back({ops[i].key, {}});
-      places.push_back(i);
-    }
-    if (asked.empty()) return;
-    back_->load(asked);
-    for (std::size_t j = 0; j < asked.size(); ++j) {
-      ops[places[j]].answer = std::move(asked[j].answer);
-    }
-  }
+  // A reader wants the last word: only claims are answered by the front.
+  void load(std::span<Load> ops) override { back_->load(ops); }
 
   void remove(std::span<Remove> ops) override {
     const Time before = clock_.now();
@@ -163,7 +142,7 @@ class TieredStore final : public IdempotencyStore {
     for (const Insert& op : ops) {
       Insert& one = marks.emplace_back(Insert{op.key, op.draft, {}});
       one.draft.fence = kFenceUnknown;
-      one.draft.keep = op.draft.lease;  // it is of use only while the lease runs
+      one.draft.keep = std::min(op.draft.lease, op.draft.keep);  // of use while the lease runs
     }
     front_->insert(marks);
     for (const Insert& one : marks) note(one.answer);
