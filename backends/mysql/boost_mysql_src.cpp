@@ -1,2 +1,0 @@
-// Boost.MySQL's compiled part: the one place where it is compiled.
-#include <boost/mysql/src.hpp>
