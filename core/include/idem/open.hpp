@@ -2,6 +2,8 @@
 //
 //   memory:?shards=64&max_entries=1M&max_bytes=1GiB
 //   sqlite:relative.db   sqlite:///relative.db   sqlite:////absolute.db   sqlite::memory:
+//   redis://[user:pw@]host:port/db   rediss://   redis+unix:///path   redis+cluster://host:port
+//   tiered:?front=<url, percent-encoded>&back=<url, percent-encoded>
 #pragma once
 
 #include <span>
