@@ -77,7 +77,11 @@ int main_of(std::vector<std::string> arguments) {
   // Also for a line that does not parse.
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   try {
-    return run_command(root, context, std::move(arguments));
+    const int exit = run_command(root, context, std::move(arguments));
+    // A script that believes in an answer it never got would lose, say, the token of a claim.
+    if (std::ferror(stdout) != 0)
+      throw Failure(fail(errc::unavailable, "the answer could not be written to standard output"));
+    return exit;
   } catch (const Failure& failure) {
     failure.print(json);
     return static_cast<int>(failure.exit());

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "bench/bench_commands.hpp"
 #include "bench/bench_options.hpp"
@@ -72,8 +73,8 @@ Json to_document(const std::vector<bench::Comparison>& rows) {
 }
 
 ExitCode compare(const CompareOptions& options, Context& context) {
-  const std::optional<double> limit =
-      options.fail_on.empty() ? std::nullopt : std::optional(parse_fail_on(options.fail_on));
+  const double limit = options.fail_on.empty() ? std::numeric_limits<double>::infinity()
+                                               : parse_fail_on(options.fail_on);
   const auto rows = must(bench::compare(read_json(options.before), read_json(options.after)),
                          options.before + " and " + options.after);
   if (context.json) {
@@ -82,7 +83,7 @@ ExitCode compare(const CompareOptions& options, Context& context) {
     print_text(to_text(rows));
   }
   const bool regressed = std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
-    return limit && row.verdict == bench::Verdict::slower && -row.change >= *limit;
+    return row.verdict == bench::Verdict::slower && -row.change >= limit;
   });
   return regressed ? ExitCode::check_failed : ExitCode::done;
 }

@@ -30,9 +30,9 @@ bool parse(std::optional<std::string_view> text, Number& into) {
 
 }  // namespace
 
-std::string to_envelope(int status, std::string_view output, std::uint64_t bytes_max) {
+std::string to_envelope(int status, std::string_view output, std::uint64_t output_max) {
   std::string envelope = fmt::format("{}{} size {}\n", kKept, status, output.size());
-  if (envelope.size() + output.size() <= bytes_max) return envelope.append(output);
+  if (output.size() <= output_max) return envelope.append(output);
   envelope.pop_back();
   return envelope + fmt::format(" dropped {}\n", Fingerprint::of_bytes(output).hex());
 }

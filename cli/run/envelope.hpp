@@ -20,8 +20,12 @@ struct RunResult {
   Fingerprint digest;      // of the output; not kept
 };
 
-// The envelope; without the output if it would be over `bytes_max`.
-[[nodiscard]] std::string to_envelope(int status, std::string_view output, std::uint64_t bytes_max);
+// More than the line before the output ever takes.
+inline constexpr std::uint64_t kEnvelopeLineBytesMax = 256;
+
+// The envelope; without the output if that is over `output_max` bytes.
+[[nodiscard]] std::string to_envelope(int status, std::string_view output,
+                                      std::uint64_t output_max);
 // corrupt: it is not the result of an `idem run`.
 [[nodiscard]] result<RunResult> from_envelope(std::string_view envelope);
 

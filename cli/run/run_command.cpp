@@ -43,6 +43,10 @@ Fingerprint fingerprint_of(const Options& options, const std::vector<std::string
   return Fingerprint::of_bytes(request);
 }
 
+std::uint64_t output_max(const Options& options) {
+  return options.output_max.value_or(kResultBytesDefault);
+}
+
 Policy policy_of(const Options& options) {
   Policy policy;
   policy.lease = options.lease.value_or(std::chrono::minutes(10));
@@ -51,7 +55,7 @@ Policy policy_of(const Options& options) {
   policy.failed_ttl = policy.result_ttl;
   policy.on_duplicate = OnDuplicate::wait;
   policy.wait = Micros(0);
-  policy.max_result_bytes = options.output_max.value_or(kResultBytesDefault);
+  policy.max_result_bytes = output_max(options) + kEnvelopeLineBytesMax;
   must(check_policy(policy), "--lease, --ttl");
   return policy;
 }
@@ -100,7 +104,6 @@ class Run {
   ChildEnd end_;
   Token token_;
   std::string envelope_;  // empty: the command did not end with a result
-  std::uint64_t envelope_bytes_max_ = 0;
 };
 
 Verdict Run::act(Attempt& attempt) {
@@ -116,7 +119,7 @@ Verdict Run::act(Attempt& attempt) {
     return Retryable{fmt::format("interrupted by SIG{}", sigabbrev_np(end_.interruption)), {}};
   if (end_.status != 0 && options_.retry_failed)
     return Retryable{fmt::format("exit status {}", end_.status), {}};
-  envelope_ = to_envelope(end_.status, end_.output, envelope_bytes_max_);
+  envelope_ = to_envelope(end_.status, end_.output, output_max(options_));
   return envelope_;
 }
 
@@ -240,7 +243,11 @@ ExitCode Run::operator()() {
   ServiceOptions service_options;
   service_options.policy = policy_;
   IdempotencyService service(store, service_options);
-  envelope_bytes_max_ = std::min(policy_.max_result_bytes, store->capabilities().result_bytes_max);
+  const std::uint64_t store_max = store->capabilities().result_bytes_max;
+  if (policy_.max_result_bytes > store_max) {
+    throw Failure::usage(fmt::format("--max-output {}: this store keeps at most {} bytes",
+                                     output_max(options_), store_max - kEnvelopeLineBytesMax));
+  }
   const Time deadline = service.clock().now() + options_.wait.value_or(Micros(0)).micros();
   while (true) {
     CallOptions call;

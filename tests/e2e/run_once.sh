@@ -50,6 +50,18 @@ done
 expect_text err '4096 bytes'
 [ "$(wc -l <runs)" = 1 ] || fail_test 'an output too large to keep was made twice'
 
+# However small the limit is, and exactly at it; over what the store can keep: said before it runs.
+rm -f runs
+for limit in 0 50 4095 4096; do
+  wanted=10
+  [ $limit != 4096 ] || wanted=0
+  expect_exit 0 idem run --key "limit-$limit" --max-output $limit -- sh -c 'echo ran >>runs; cat bytes'
+  expect_exit $wanted idem run --key "limit-$limit" --max-output $limit -- sh -c 'echo ran >>runs; cat bytes'
+done
+[ "$(wc -l <runs)" = 4 ] || fail_test "ran $(wc -l <runs) times instead of 4"
+expect_exit 2 idem run --key huge --max-output 64MiB -- sh -c 'echo ran >>runs'
+[ "$(wc -l <runs)" = 4 ] || fail_test 'a limit that cannot be kept was found out too late'
+
 # --retry-failed: a failure is no result.
 rm -f runs
 for wanted in 1 1 0 0; do
