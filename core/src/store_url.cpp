@@ -134,7 +134,9 @@ std::string StoreUrl::redacted() const {
     text += host_;
     if (port_) text += ":" + std::to_string(*port_);
   }
-  text += path_;
+  // "redis:/u:pw@host": what stands before an '@' may be a password in the wrong place.
+  const std::size_t at = path_.rfind('@');
+  text += at == std::string::npos ? path_ : "***" + path_.substr(at);
   char separator = '?';
   for (const auto& [name, value] : parameters_) {
     text += separator + name + "=";

@@ -42,6 +42,8 @@ TEST(StoreUrl, NeverShowsAPassword) {
   EXPECT_EQ(StoreUrl::parse("redis://:secret@h")->redacted(), "redis://:***@h");
   const auto nested = StoreUrl::parse("tiered:?front=redis%3A%2F%2F%3Asecret%40h&back=memory%3A");
   EXPECT_EQ(nested->redacted().find("secret"), std::string::npos);
+  EXPECT_EQ(StoreUrl::parse("redis:/u:secret@h")->redacted(), "redis:***@h");
+  EXPECT_EQ(StoreUrl::parse("u:secret@h")->redacted(), "u:***@h");
   EXPECT_EQ(StoreUrl::parse("mysql:///db?password=secret")->redacted(), "mysql:///db?password=***");
 }
 
