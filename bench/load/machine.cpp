@@ -93,7 +93,7 @@ std::string build_type() {
   return "tsan";
 #elif !defined(__OPTIMIZE__)
   return "unoptimised";
-#elif !defined(__OPTIMIZE__) || defined(_GLIBCXX_ASSERTIONS)
+#elif defined(_GLIBCXX_ASSERTIONS)
   return "with asserts";
 #else
   return "release";
