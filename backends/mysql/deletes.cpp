@@ -20,7 +20,7 @@ Places compose(const Work& work, Exchange& exchange, std::span<Doomed* const> ro
   for (const Doomed* row : rows) largest = std::max(largest, row->version);
   Places places;
   Fields fields{boost::mysql::field_view(largest)};
-  exchange.add("BEGIN");
+  exchange.add(kBegin);
   exchange.add(Statement::raise_floor, 0, fields);
   places.deletes = exchange.size();
   for (const Doomed* row : rows) {
@@ -31,7 +31,7 @@ Places compose(const Work& work, Exchange& exchange, std::span<Doomed* const> ro
     add_time(fields, work.time);
     exchange.add(Statement::remove, 0, fields);
   }
-  places.commit = exchange.add("COMMIT");
+  places.commit = exchange.add(kCommit);
   fields.clear();
   add_time(fields, work.time);
   places.clock = exchange.add(Statement::clock, 0, fields);
@@ -44,12 +44,12 @@ Fault run_once(const Work& work, std::span<Doomed* const> rows, bool only_expire
   Exchange exchange(work.session, work.budget);
   const Places places = compose(work, exchange, rows, only_expired);
   if (Fault fault = exchange.run()) return fault;
-  const Fault uncommitted = exchange.fault(places.commit, "commit");
+  const Fault uncommitted = exchange.commit_fault(places.commit);
   if (const Fault fault = exchange.fault(places.clock, "clock"); !fault) {
     const auto clock = exchange.results(places.clock).rows();
     if (!clock.empty()) now = Time{Micros(signed_of(clock[0][0]))};
   }
-  auto done = effects(work.session, exchange, places.deletes, rows.size(), true, "remove");
+  auto done = effects(work.session, exchange, places.deletes, rows.size(), "remove");
   // A delete without the floor finds nothing to delete: it is to be run again with it.
   const Fault floor = exchange.fault(places.deletes - 1, "raise the floor");
   const bool floor_lost = floor || std::any_of(done.begin(), done.end(), [](const Effect& effect) {

@@ -5,9 +5,10 @@
 // affected rows depend on the client's flags, ON DUPLICATE KEY UPDATE upsets auto-increment in
 // MySQL.)
 //
-// Versions. The values of a row are computed before its statement waits for the row, and clocks
-// step back. So the records are read back together with the floor: if a record with a larger
-// version may have been removed meanwhile, ours is raised above it before anyone is told of it.
+// One transaction with its answer: whoever wrote a record is told so, however soon another takes it
+// over. Versions: the values of a row are computed before its statement waits for the row, and
+// clocks step back. So each statement is followed by one that lifts what it wrote above the floor,
+// if a record with a larger version may have been removed meanwhile; nobody sees it before.
 #include "work.hpp"
 
 namespace idem::mysql {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t kOpsMax = 256;                     // in one exchange
 constexpr std::size_t kBytesMax = std::size_t{4} << 20;  // of results in one statement
+constexpr std::size_t kStatementsPerChunk = 2;           // insert, raise_fence
 // Above it, records are looked for before they are inserted.
 constexpr std::uint32_t kReadFirstPermille = 400;
 
@@ -103,25 +105,28 @@ class Inserter {
     todo_.resize(now_count);
     const auto chunks = chunks_of(todo_, single_);
     const auto items = items_of_todo();
-    const bool transaction = chunks.size() > 1;
     Exchange exchange(work_.session, work_.budget);
-    if (transaction) exchange.add("BEGIN");
+    exchange.add(kBegin);
     const std::size_t first = exchange.size();
     for (const Chunk& chunk : chunks) add_rows(exchange, chunk);
-    const std::size_t commit = transaction ? exchange.add("COMMIT") : 0;
     const std::size_t reads = add_reads(work_, exchange, items, Statement::load);
+    const std::size_t commit = exchange.add(kCommit);
     if (Fault fault = exchange.run()) return fault;
 
-    const auto done = effects(work_.session, exchange, first, chunks.size(), transaction, "insert");
-    const Fault uncommitted = transaction ? exchange.fault(commit, "commit") : Fault{};
+    const auto done =
+        effects(work_.session, exchange, first, chunks.size() * kStatementsPerChunk, "insert");
+    const Fault uncommitted = exchange.commit_fault(commit);
     for (std::size_t i = 0; i < read_count(items.size()); ++i) {
       if (exchange.fault(reads + i, "read back")) continue;  // its items have no row, see below
       for (const auto row : exchange.results(reads + i).rows()) take_row(row, items);
     }
-    for (std::size_t i = 0; i < chunks.size(); ++i) settle(chunks[i], done[i], uncommitted);
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      const Effect& raise = done[i * kStatementsPerChunk + 1];
+      settle(chunks[i], done[i * kStatementsPerChunk], uncommitted ? uncommitted : raise.fault);
+    }
     drop_answered();
     todo_.insert(todo_.end(), later.begin(), later.end());
-    return raise_fences();
+    return {};
   }
 
   void add_rows(Exchange& exchange, const Chunk& chunk) const {
@@ -136,12 +141,14 @@ class Inserter {
       add_insert(fields, op, texts.back(), work_.time, floor);
     }
     exchange.add(Statement::insert, size_index_below(chunk.count), fields);
+    fields.clear();
+    for (std::size_t i = 0; i < chunk.count; ++i) add_key(fields, todo_[chunk.from + i]->key);
+    exchange.add(Statement::raise_fence, size_index_below(chunk.count), fields);
   }
 
   // Answers `stands` for the time being.
   void take_row(boost::mysql::row_view row, std::span<const Item> items) {
     const RowHead head = read_head(row);
-    floor_ = std::max(floor_, head.floor);
     work_.shared.raise_floor(head.floor);
     for (const Item& item : mysql::items_of(items, head.key)) {
       if (auto read = read_record(row, item.answer->held); !read) {
@@ -153,23 +160,23 @@ class Inserter {
     }
   }
 
-  // What the statement's end and the row that was read back say together.
-  void settle(const Chunk& chunk, const Effect& effect, const Fault& uncommitted) {
+  // What the statement's end and the row that was read back say together. `doubt`: what it wrote
+  // may not be there, or not with its final fence.
+  void settle(const Chunk& chunk, const Effect& effect, const Fault& doubt) {
     const bool wrote = effect.took == Took::yes;
     const bool only_one = chunk.count == 1;
     for (std::size_t i = 0; i < chunk.count; ++i) {
       Insert& op = *todo_[chunk.from + i];
       Answer& answer = op.answer;
       const bool there = answer.state == Answer::State::stands;
-      if (wrote && uncommitted) {
-        answer_failed(answer, fail(errc::unknown, uncommitted.error.message));
+      if (wrote && doubt) {
+        answer_failed(answer, fail(errc::unknown, doubt.error.message));
       } else if (wrote && there && answer.held.owner == op.draft.owner) {
         answer.state = Answer::State::written;
         answer.now = answer.held.update_time;
         note(work_.shared, false);
-        if (answer.held.version <= floor_) low_.push_back(&op);
-      } else if (wrote && !there && unanswered(answer)) {
-        answer_failed(answer, fail(errc::unknown, "inserted, but gone again at once"));
+      } else if (wrote && (there || unanswered(answer))) {
+        answer_failed(answer, fail(errc::unknown, "inserted, but could not be read back"));
       } else if (!there && unanswered(answer) && effect.took == Took::no) {
         refuse(op, effect.fault, only_one);
       }
@@ -187,39 +194,8 @@ class Inserter {
     }
   }
 
-  // Our own new records, whose version a removed record may have reached.
-  Fault raise_fences() {
-    if (low_.empty()) return {};
-    Exchange exchange(work_.session, work_.budget);
-    const std::uint64_t version = floor_ + 1;
-    for (const Insert* op : low_) {
-      Fields fields;
-      fields.emplace_back(version);
-      fields.emplace_back(std::int64_t{op->draft.fence == 0 ? 1 : 0});
-      add_key(fields, op->key);
-      fields.emplace_back(op->answer.held.version);
-      fields.emplace_back(
-          boost::mysql::blob_view(op->draft.owner.bytes.data(), op->draft.owner.bytes.size()));
-      exchange.add(Statement::raise_fence, 0, fields);
-    }
-    const Fault broken = exchange.run();
-    for (std::size_t i = 0; i < low_.size(); ++i) {
-      Answer& answer = low_[i]->answer;
-      if (broken || exchange.fault(i, "raise the fence") || exchange.affected(i) == 0) {
-        answer_failed(answer, fail(errc::unknown, "inserted, but not with its final fence"));
-        continue;
-      }
-      answer.held.version = version;
-      if (low_[i]->draft.fence == 0) answer.held.fence = version;
-    }
-    low_.clear();
-    return broken;
-  }
-
   const Work& work_;
   Ops todo_;
-  Ops low_;
-  std::uint64_t floor_ = 0;
   bool single_ = false;
 };
 

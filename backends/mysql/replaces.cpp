@@ -62,7 +62,7 @@ struct Places {
 Places compose(const Work& work, Exchange& exchange, std::span<Replace* const> ops,
                std::span<const Item> items) {
   Places places;
-  exchange.add("BEGIN");
+  exchange.add(kBegin);
   places.updates = exchange.size();
   for (const Replace* op : ops) {
     const DraftText text(op->draft);
@@ -71,7 +71,7 @@ Places compose(const Work& work, Exchange& exchange, std::span<Replace* const> o
     exchange.add(Statement::replace, 0, fields);
   }
   places.reads = add_reads(work, exchange, items, Statement::load_head);
-  places.commit = exchange.add("COMMIT");
+  places.commit = exchange.add(kCommit);
   return places;
 }
 
@@ -84,12 +84,12 @@ Fault run_round(const Work& work, std::span<Replace* const> ops, std::vector<Rep
   const Places places = compose(work, exchange, ops, items);
   if (Fault fault = exchange.run()) return fault;
 
-  const Fault uncommitted = exchange.fault(places.commit, "commit");
+  const Fault uncommitted = exchange.commit_fault(places.commit);
   Fault unread;
   for (std::size_t i = 0; i < read_count(items.size()); ++i) {
     if (Fault fault = exchange.fault(places.reads + i, "read back")) unread = std::move(fault);
   }
-  const auto done = effects(work.session, exchange, places.updates, ops.size(), true, "replace");
+  const auto done = effects(work.session, exchange, places.updates, ops.size(), "replace");
   for (std::size_t i = 0; i < ops.size(); ++i) {
     Replace& op = *ops[i];
     if (done[i].took == Took::again) {

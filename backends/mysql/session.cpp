@@ -106,6 +106,12 @@ Fault Exchange::fault(std::size_t place, std::string_view what) {
   return fault;
 }
 
+Fault Exchange::commit_fault(std::size_t place) {
+  Fault uncommitted = fault(place, "commit");
+  if (uncommitted) session_.discard();
+  return uncommitted;
+}
+
 result<sql::results> query(Session& session, std::string_view text, const Fields& fields,
                            const Budget& budget) {
   const auto unapplied = [](Fault fault) {

@@ -81,6 +81,8 @@ class Exchange {
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] Fault fault(std::size_t place, std::string_view what);
+  // Of kCommit. After a fault the connection may be left in a transaction, and is discarded.
+  [[nodiscard]] Fault commit_fault(std::size_t place);
   // Only of a place without a fault.
   [[nodiscard]] const boost::mysql::results& results(std::size_t place) const {
     return replies_[place].get_results();

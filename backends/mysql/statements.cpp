@@ -41,6 +41,14 @@ std::string floor_of(std::string_view table) {
   return "(SELECT version_floor FROM " + std::string(table) + "_meta WHERE id = 1)";
 }
 
+// ROW_COUNT() is the insert's, -1 if it was refused: then none of these records is ours.
+std::string raise_fence_text(std::string_view table, std::size_t size) {
+  const std::string floor = floor_of(table);
+  return "UPDATE " + std::string(table) + " SET fence = IF(fence = version, " + floor +
+         " + 1, fence), version = " + floor + " + 1 WHERE ROW_COUNT() > 0 AND " +
+         key_is_one_of(size) + " AND version <= " + floor;
+}
+
 std::string load_text(std::string_view table, std::size_t size, bool whole) {
   std::string columns(record_columns());
   if (!whole) columns.replace(columns.find("result_digest"), columns.npos, "'', ''");
@@ -103,9 +111,7 @@ std::string statement_text(Statement statement, std::string_view table, std::siz
              " AND version = ? AND (? OR expires_at <= " + std::string(running_time()) +
              ") AND version <= " + floor_of(table);
     case Statement::raise_fence:
-      return "UPDATE " + name +
-             " SET version = LAST_INSERT_ID(?), fence = IF(?, version, fence) WHERE " +
-             std::string(kKeyIs) + " AND version = ? AND owner = ?";
+      return raise_fence_text(table, size);
     case Statement::raise_floor:
       return "UPDATE " + name + "_meta SET version_floor = GREATEST(version_floor, ?) WHERE id = 1";
     case Statement::clock:

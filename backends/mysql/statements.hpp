@@ -17,11 +17,16 @@ enum class Statement : std::uint8_t {
   load_head,    // as load, but digest and result come back empty
   replace,      // one record, if its version is the expected one
   remove,       // one record, if its version is the expected one
-  raise_fence,  // one record just inserted: see inserts.cpp
+  raise_fence,  // the records the statement before it has inserted: see inserts.cpp
   raise_floor,  // of versions
   clock,        // the server's time and the floor: base, scale
 };
 inline constexpr std::size_t kStatements = 8;
+
+// Around what is to be one transaction. Not BEGIN and COMMIT: a deadlock ends the transaction, and
+// what is sent behind it would then be committed statement by statement. So it begins another one.
+inline constexpr std::string_view kBegin = "SET autocommit = 0";
+inline constexpr std::string_view kCommit = "SET autocommit = 1";
 
 inline constexpr std::size_t kSizes = 7;  // 1, 2, 4 ... 64
 inline constexpr std::size_t kSizeMax = std::size_t{1} << (kSizes - 1);

@@ -17,18 +17,15 @@ bool fits(const Work& work, const Draft& draft, Answer& answer) {
 }
 
 std::vector<Effect> effects(Session& session, Exchange& exchange, std::size_t first,
-                            std::size_t count, bool in_transaction, std::string_view what) {
+                            std::size_t count, std::string_view what) {
   std::vector<Effect> all(count);
   for (std::size_t i = 0; i < count; ++i) {
     all[i].fault = exchange.fault(first + i, what);
     const Fault::Kind kind = all[i].fault.kind;
     const bool undone =
         kind == Fault::Kind::again || (kind == Fault::Kind::waited && session.rolls_back_on_wait());
-    if (undone && in_transaction) {
-      for (std::size_t j = 0; j < i; ++j) {
-        if (all[j].took == Took::yes) all[j].took = Took::again;
-      }
-      in_transaction = false;
+    for (std::size_t j = 0; undone && j < i; ++j) {
+      if (all[j].took == Took::yes) all[j].took = Took::again;
     }
     if (kind == Fault::Kind::none) {
       all[i].took = Took::yes;

@@ -94,16 +94,15 @@ inline void answer_later(Answer& answer) { answer_failed(answer, {}); }
 // Answers too_large unless the server takes the result.
 [[nodiscard]] bool fits(const Work& work, const Draft& draft, Answer& answer);
 
-// Runs one transaction of single statements that were added after `first`, and finds out which took
-// effect. A deadlock undoes those before it, but not those after it: they ran on their own.
+// Finds out which of a transaction's statements took effect, of `count` statements from `first` on.
+// A deadlock undoes those before it, but not those after it: see kBegin.
 enum class Took : std::uint8_t { yes, again, no };
 struct Effect {
   Took took = Took::again;
   Fault fault;  // no
 };
 [[nodiscard]] std::vector<Effect> effects(Session& session, Exchange& exchange, std::size_t first,
-                                          std::size_t count, bool in_transaction,
-                                          std::string_view what);
+                                          std::size_t count, std::string_view what);
 
 // A version and a key, to be deleted.
 struct Doomed {

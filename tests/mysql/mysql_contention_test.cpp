@@ -153,6 +153,80 @@ TEST_P(MysqlContention, ReadersAndTheSweepLockNoGap) {
   EXPECT_EQ(Raw("").cell("SELECT COUNT(*) FROM information_schema.innodb_trx"), "0");
 }
 
+// Stops the store's insert of kKey between its row and its answer, by a lock on the table of the
+// floor, which the answer needs; runs `meanwhile` there.
+Answer insert_held_up(const StorePtr& store, const Database& database, const Draft& draft,
+                      const std::function<void()>& meanwhile) {
+  (void)insert(*store, {"", "pay", "prepares the statements"}, claim_of(Owner::random()));
+  Raw root;
+  Raw blocker(database.name());
+  blocker.run("LOCK TABLES idempotent_record_meta WRITE");
+  auto answer = std::async(std::launch::async, [&] { return insert(*store, kKey, draft); });
+  EXPECT_TRUE(comes_true([&] {
+    return root.cell("SELECT COUNT(*) FROM information_schema.processlist WHERE db = '" +
+                     database.name() + "' AND state LIKE 'Waiting for table%'") == "1";
+  }));
+  meanwhile();
+  blocker.run("UNLOCK TABLES");
+  return answer.get();
+}
+
+// A writer that is told "another one stands there" of its own record has run, and does not know it.
+TEST_P(MysqlContention, WhoWroteTheRecordIsToldSoHoweverSoonItIsTakenOver) {
+  MysqlOptions patient = options();
+  patient.connections = 1;
+  patient.timeout = 60s;
+  const StorePtr store = open(patient);
+  const Draft draft = claim_of(Owner::random());
+  const Answer answer = insert_held_up(store, database(), draft, [&] {
+    Raw other(database().name());
+    other.run("SET SESSION innodb_lock_wait_timeout = 1");
+    (void)other.try_run(
+        "UPDATE idempotent_record SET owner = REPEAT('b', 16), attempt = 2, version = version + 1 "
+        "WHERE idem_key = 'k1'");
+  });
+  EXPECT_EQ(answer.state, State::written);
+  EXPECT_EQ(answer.held.owner, draft.owner);
+  EXPECT_EQ(answer.held.attempt, 1U);
+}
+
+// Between its insert and its final fence a record could be taken over with a fence that was there
+// before.
+TEST_P(MysqlContention, NobodySeesARecordWithAFenceThatMayRepeat) {
+  MysqlOptions patient = options();
+  patient.connections = 1;
+  patient.timeout = 60s;
+  const StorePtr store = open(patient);
+  const std::string ahead = "4102444800000000";  // of every clock
+  Raw other(database().name());
+  const Answer answer = insert_held_up(store, database(), claim_of(Owner::random()), [&] {
+    EXPECT_EQ(other.cell("SELECT COUNT(*) FROM idempotent_record WHERE idem_key = 'k1'"), "0");
+  });
+  EXPECT_EQ(answer.state, State::written);
+  // Another process removes a record whose version is ahead of the clock.
+  other.run("UPDATE idempotent_record_meta SET version_floor = " + ahead);
+  const Answer after = insert(*store, {"", "pay", "k2"}, claim_of(Owner::random()));
+  EXPECT_EQ(after.state, State::written);
+  EXPECT_GT(after.held.fence, std::stoull(ahead));
+  EXPECT_EQ(after.held.fence, after.held.version);
+  EXPECT_EQ(load(*store, {"", "pay", "k2"}).held, after.held);
+  // But a record that was there before keeps its fence, even if it is the same owner's.
+  other.run("UPDATE idempotent_record_meta SET version_floor = version_floor + 10");
+  const Answer again = insert(*store, {"", "pay", "k2"}, claim_of(after.held.owner));
+  EXPECT_EQ(again.state, State::stands);
+  EXPECT_EQ(again.held, after.held);
+}
+
+// Removals hold the floor until they are durable: claims of other keys must not wait for them.
+TEST_P(MysqlContention, AnInsertDoesNotWaitForARemoval) {
+  const StorePtr store = open(options());
+  Raw remover(database().name());
+  remover.run("BEGIN");
+  remover.run("UPDATE idempotent_record_meta SET version_floor = version_floor + 1");
+  EXPECT_EQ(insert(*store, kKey, claim_of(Owner::random())).state, State::written);
+  remover.run("ROLLBACK");
+}
+
 // Batches over the same keys in any order, beside transactions that take them in the worst order:
 // nothing half-done is kept, nothing is told twice, and no deadlock reaches a caller.
 TEST_P(MysqlContention, H35NothingHalfDoneIsKeptAfterADeadlock) {
