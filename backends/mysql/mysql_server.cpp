@@ -40,7 +40,7 @@ result<void> run_to_end(std::vector<std::string> argv, const std::string& log) {
   ::posix_spawn_file_actions_destroy(&files);
   int status = 0;
   if (failed != 0 || ::waitpid(pid, &status, 0) != pid || status != 0)
-    return fail(errc::unavailable, argv[0] + " failed; see " + log);
+    return fail(errc::unavailable, "mariadb-install-db failed: " + end_of_log(log));
   return {};
 }
 
@@ -60,14 +60,17 @@ result<std::unique_ptr<MysqlServer>> MysqlServer::start(std::vector<std::string>
   std::unique_ptr<MysqlServer> server(new MysqlServer(std::move(*directory), *port));
 
   const std::string data = "--datadir=" + (server->directory_ / "data");
+  // Its own: a server that starts removes whatever looks like a temporary table there, another
+  // server's, too, which then fails.
+  const std::string scratch = "--tmpdir=" + server->directory_.path();
   const std::string log = server->directory_ / "log";
   std::vector<std::string> install = *before;
-  install.insert(install.end(), {*installer, "--no-defaults", data, "--skip-test-db",
+  install.insert(install.end(), {*installer, "--no-defaults", data, scratch, "--skip-test-db",
                                  "--auth-root-authentication-method=normal"});
   ServerCommand command;
   command.argv = std::move(*before);
   command.argv.insert(command.argv.end(),
-                      {*program, "--no-defaults", data, "--socket=" + server->socket(),
+                      {*program, "--no-defaults", data, scratch, "--socket=" + server->socket(),
                        "--port=" + std::to_string(*port), "--bind-address=127.0.0.1",
                        "--skip-name-resolve", "--pid-file=" + (server->directory_ / "pid")});
   if (auto done = run_to_end(std::move(install), log); !done) return done.error();
