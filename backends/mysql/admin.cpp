@@ -118,6 +118,16 @@ result<StoreStats> stats(const Work& work) {
   return stats;
 }
 
+std::string backend_name(std::string_view version) {
+  const bool mariadb = version.find("MariaDB") != version.npos;
+  return std::string(mariadb ? "mariadb " : "mysql ") + std::string(version);
+}
+
+std::uint64_t result_bytes_max(std::uint64_t packet_bytes_max) {
+  constexpr std::uint64_t kRoom = 8192;  // for what a packet holds beside the result
+  return std::min(kMysqlResultBytesMax, packet_bytes_max > kRoom ? packet_bytes_max - kRoom : 0);
+}
+
 result<Durability> durability(Session& session, const Budget& budget) {
   const auto found = query(session,
                            "SELECT CAST(@@innodb_flush_log_at_trx_commit AS SIGNED), "

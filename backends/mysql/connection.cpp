@@ -89,7 +89,20 @@ Fault Connection::run(const sql::pipeline_request& request,
     connection_.async_run_pipeline(request, replies, diagnostics_, std::move(handler));
   });
   if (!code) return no_reply("statement");
-  if (!*code) return {};
+  return end_of_run(*code, replies, diagnostics_);
+}
+
+Fault BorrowedLink::run(const sql::pipeline_request& request,
+                        std::vector<sql::stage_response>& replies, Micros) {
+  sql::error_code code;
+  sql::diagnostics server_said;
+  connection_.run_pipeline(request, replies, code, server_said);
+  return end_of_run(code, replies, server_said);
+}
+
+Fault Link::end_of_run(const sql::error_code& code, const std::vector<sql::stage_response>& replies,
+                       const sql::diagnostics& server_said) {
+  if (!code) return {};
   bool told = false;  // the error is that of a stage which got its reply
   for (const sql::stage_response& reply : replies) {
     if (!reply.error()) continue;
@@ -98,7 +111,7 @@ Fault Connection::run(const sql::pipeline_request& request,
   }
   if (told) return {};
   usable_ = false;
-  Fault fault = fault_of(*code, diagnostics_, "statement");
+  Fault fault = fault_of(code, server_said, "statement");
   fault.kind = Fault::Kind::broken;
   fault.error.code = errc::unknown;
   return fault;

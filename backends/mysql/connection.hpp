@@ -1,7 +1,4 @@
-// One connection whose every wait ends by a deadline.
-//
-// The waiting thread drives the connection's own event loop, so there is no other thread and no
-// queue between a caller and its reply. Not thread safe, but may move between threads.
+// Connections: our own, whose every wait ends by a deadline, and one borrowed from a caller.
 #pragma once
 
 #include <boost/asio/cancellation_signal.hpp>
@@ -20,28 +17,64 @@
 
 namespace idem::mysql {
 
-class Connection {
+// What a session needs of a connection. Not thread safe, but may move between threads.
+class Link {
  public:
-  // `tls` is borrowed; nullptr only without TLS.
-  Connection(const MysqlOptions& options, boost::asio::ssl::context* tls);
-  ~Connection() = default;
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
-  [[nodiscard]] result<void> connect(const MysqlOptions& options, Micros limit);
+  Link() = default;
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  virtual ~Link() = default;
 
   // Sends all stages at once and reads all replies. `none`: every stage got a reply, which may be
   // an error of its own. `broken`: some stage got none; the connection is not usable any more.
+  [[nodiscard]] virtual Fault run(const boost::mysql::pipeline_request& request,
+                                  std::vector<boost::mysql::stage_response>& replies,
+                                  Micros limit) = 0;
+
+  [[nodiscard]] bool usable() const { return usable_; }
+
+ protected:
+  // What the end of a pipeline means, if no deadline cut it short.
+  [[nodiscard]] Fault end_of_run(const boost::mysql::error_code& code,
+                                 const std::vector<boost::mysql::stage_response>& replies,
+                                 const boost::mysql::diagnostics& server_said);
+
+  bool usable_ = false;
+};
+
+// A caller's connection. As the caller's own statements, ours have no deadline: the server's wait
+// for rows has one.
+class BorrowedLink final : public Link {
+ public:
+  explicit BorrowedLink(boost::mysql::any_connection& connection) : connection_(connection) {
+    usable_ = true;
+  }
   [[nodiscard]] Fault run(const boost::mysql::pipeline_request& request,
-                          std::vector<boost::mysql::stage_response>& replies, Micros limit);
+                          std::vector<boost::mysql::stage_response>& replies,
+                          Micros limit) override;
+
+ private:
+  boost::mysql::any_connection& connection_;
+};
+
+// The waiting thread drives the connection's own event loop, so there is no other thread and no
+// queue between a caller and its reply.
+class Connection final : public Link {
+ public:
+  // `tls` is borrowed; nullptr only without TLS.
+  Connection(const MysqlOptions& options, boost::asio::ssl::context* tls);
+
+  [[nodiscard]] result<void> connect(const MysqlOptions& options, Micros limit);
+
+  [[nodiscard]] Fault run(const boost::mysql::pipeline_request& request,
+                          std::vector<boost::mysql::stage_response>& replies,
+                          Micros limit) override;
 
   // True if a round trip succeeds within the limit.
   [[nodiscard]] bool alive(Micros limit);
 
   // Tells the server good-bye, waits for it no longer than the limit.
   void close(Micros limit);
-
-  [[nodiscard]] bool usable() const { return usable_; }
 
  private:
   // Starts an operation and drives it to its end. nullopt: the deadline came first; the connection
@@ -53,7 +86,6 @@ class Connection {
   boost::mysql::connect_params params_;
   boost::mysql::diagnostics diagnostics_;
   std::optional<boost::mysql::error_code> done_;
-  bool usable_ = false;
   boost::asio::cancellation_signal cancel_;
   boost::asio::io_context loop_{1};
   boost::mysql::any_connection connection_;

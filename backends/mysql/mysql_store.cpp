@@ -21,9 +21,6 @@ using mysql::Pool;
 using mysql::Session;
 using mysql::Work;
 
-// What a packet holds beside the result.
-constexpr std::uint64_t kPacketRoom = 8192;
-
 struct Job final : CombinerJob {
   enum class Kind { insert, replace, load, remove };
   Job(Kind what, void* first, std::size_t n) : kind(what), ops(first), count(n) {}
@@ -192,16 +189,12 @@ result<StorePtr> open_with(std::unique_ptr<Pool> pool, Budget budget) {
   const auto durable = mysql::durability(**session, budget);
   if (!durable) return durable.error();
 
-  const std::string& version = (*session)->server_version();
   Capabilities capabilities;
-  capabilities.backend =
-      std::string(version.find("MariaDB") != std::string::npos ? "mariadb " : "mysql ") + version;
+  capabilities.backend = mysql::backend_name((*session)->server_version());
   capabilities.durability = *durable;
   capabilities.multi_process = true;
   capabilities.server_clock = true;
-  const std::uint64_t packet = (*session)->packet_bytes_max();
-  capabilities.result_bytes_max =
-      std::min(kMysqlResultBytesMax, packet > kPacketRoom ? packet - kPacketRoom : 0);
+  capabilities.result_bytes_max = mysql::result_bytes_max((*session)->packet_bytes_max());
   pool->give_back(std::move(*session));
   return StorePtr(std::make_shared<MysqlStore>(std::move(pool), std::move(capabilities)));
 }

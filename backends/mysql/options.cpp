@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "idem/mysql_store.hpp"
+#include "schema.hpp"
 
 namespace idem {
 namespace {
@@ -10,13 +11,6 @@ constexpr std::string_view kForm =
 
 Error bad(std::string message) {
   return fail(errc::invalid_argument, message + ", as in " + std::string(kForm));
-}
-
-bool is_table_name(std::string_view name) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && name.size() <= 48 && std::all_of(name.begin(), name.end(), allowed);
 }
 
 result<MysqlOptions::Tls> parse_tls(std::string_view text) {
@@ -38,7 +32,7 @@ result<MysqlOptions::Layout> parse_layout(std::string_view text) {
 
 result<void> read_words(StoreUrl& url, MysqlOptions& options) {
   if (auto table = url.text("table")) options.table = *table;
-  if (!is_table_name(options.table)) {
+  if (!mysql::is_table_name(options.table)) {
     return fail(errc::invalid_argument,
                 "parameter 'table': 1 to 48 letters, digits and _, not '" + options.table + "'");
   }

@@ -1,5 +1,7 @@
 #include "schema.hpp"
 
+#include <algorithm>
+
 #include "errors.hpp"
 
 namespace idem {
@@ -49,6 +51,13 @@ result<void> ensure_meta(Session& session, const MysqlOptions& options, const Bu
 }
 
 }  // namespace
+
+bool is_table_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && name.size() <= 48 && std::all_of(name.begin(), name.end(), allowed);
+}
 
 // VARBINARY: the only type that compares keys byte for byte, trailing blanks too, on both servers.
 // BIGINT times: microseconds since 1970 UTC. DATETIME rounds differently on the two servers, and

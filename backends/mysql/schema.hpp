@@ -7,6 +7,9 @@ namespace idem::mysql {
 
 inline constexpr std::uint64_t kSchemaVersion = 1;
 
+// [A-Za-z0-9_]{1,48}: in statements without quotes.
+[[nodiscard]] bool is_table_name(std::string_view name);
+
 // cannot_open: what is there is not ours, or would not keep keys apart; the message names the
 // column or key and the statement that mends it. denied: not there, and no right to make it.
 [[nodiscard]] result<MysqlOptions::Layout> ensure_schema(Session& session,

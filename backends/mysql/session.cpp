@@ -36,12 +36,19 @@ Fault too_late() {
 result<std::unique_ptr<Session>> Session::open(const MysqlOptions& options,
                                                boost::asio::ssl::context* tls, Micros limit) {
   const Budget budget(std::min(limit, kConnectLimit));
-  std::unique_ptr<Session> session(new Session(options, tls));
-  auto connected = session->connection_.connect(options, budget.left());
+  auto own = std::make_unique<Connection>(options, tls);
+  Connection& connection = *own;
+  std::unique_ptr<Session> session(new Session(options.table, std::move(own), false));
+  auto connected = connection.connect(options, budget.left());
   if (!connected) return connected.error();
   auto settled = session->settle_in(options, budget.left());
   if (!settled) return settled.error();
   return session;
+}
+
+std::unique_ptr<Session> Session::borrow(sql::any_connection& connection, std::string table) {
+  return std::unique_ptr<Session>(
+      new Session(std::move(table), std::make_unique<BorrowedLink>(connection), true));
 }
 
 result<void> Session::settle_in(const MysqlOptions& options, Micros limit) {
@@ -49,7 +56,7 @@ result<void> Session::settle_in(const MysqlOptions& options, Micros limit) {
   for (const std::string_view text : kSettings) request.add_execute(text);
   request.add_execute(kFacts);
   std::vector<sql::stage_response> replies;
-  if (const Fault fault = connection_.run(request, replies, limit)) {
+  if (const Fault fault = link_->run(request, replies, limit)) {
     return fail(errc::unavailable,
                 "cannot connect to " + where(options) + ": " + fault.error.message);
   }
@@ -70,7 +77,7 @@ Fault Session::prepare(Statement statement, std::size_t size_index, const Budget
   sql::pipeline_request request;
   request.add_prepare_statement(statement_text(statement, table_, std::size_t{1} << size_index));
   std::vector<sql::stage_response> replies;
-  if (Fault fault = connection_.run(request, replies, budget.left())) {
+  if (Fault fault = link_->run(request, replies, budget.left())) {
     return not_sent(std::move(fault));
   }
   const sql::stage_response& reply = replies.front();
@@ -96,7 +103,7 @@ Fault Exchange::run() {
     return {Fault::Kind::refused, true, true, fail(errc::unavailable, "the connection is gone")};
   }
   if (budget_.over()) return too_late();
-  return session_.connection().run(request_, replies_, budget_.left());
+  return session_.link().run(request_, replies_, budget_.left());
 }
 
 Fault Exchange::fault(std::size_t place, std::string_view what) {
@@ -121,7 +128,7 @@ result<sql::results> query(Session& session, std::string_view text, const Fields
   };
   const auto run = [&](sql::pipeline_request& request, std::vector<sql::stage_response>& replies) {
     if (budget.over()) return too_late();
-    Fault fault = session.connection().run(request, replies, budget.left());
+    Fault fault = session.link().run(request, replies, budget.left());
     if (!fault && replies.front().error()) {
       fault = fault_of(replies.front().error(), replies.front().diag(), "query");
       if (fault.close) session.discard();

@@ -31,32 +31,39 @@ class Session {
                                                              boost::asio::ssl::context* tls,
                                                              Micros limit);
 
+  // On a caller's connection, which it leaves as it is: its settings are the caller's.
+  [[nodiscard]] static std::unique_ptr<Session> borrow(boost::mysql::any_connection& connection,
+                                                       std::string table);
+
   // A statement prepared at first use (one round trip).
   [[nodiscard]] Fault prepare(Statement statement, std::size_t size_index, const Budget& budget);
   [[nodiscard]] boost::mysql::statement prepared(Statement statement, std::size_t index) const {
     return *statements_[static_cast<std::size_t>(statement)][index];
   }
 
-  [[nodiscard]] Connection& connection() { return connection_; }
+  [[nodiscard]] Link& link() { return *link_; }
+  // Only of one that open() made.
+  [[nodiscard]] Connection& connection() { return static_cast<Connection&>(*link_); }
   [[nodiscard]] const std::string& server_version() const { return server_version_; }
   [[nodiscard]] std::uint64_t packet_bytes_max() const { return packet_bytes_max_; }
   // A wait for a row that was too long undoes the whole transaction, not the statement alone.
   [[nodiscard]] bool rolls_back_on_wait() const { return rolls_back_on_wait_; }
 
-  // Of no more use after the present exchange.
-  void discard() { discarded_ = true; }
-  [[nodiscard]] bool usable() const { return connection_.usable() && !discarded_; }
+  // Of no more use after the present exchange. A borrowed one is its owner's to give up.
+  void discard() { discarded_ = !borrowed_; }
+  [[nodiscard]] bool usable() const { return link_->usable() && !discarded_; }
 
   // When it was last given back, by the machine's clock; kept by the pool.
   Time idle_since{};
 
  private:
-  Session(const MysqlOptions& options, boost::asio::ssl::context* tls)
-      : table_(options.table), connection_(options, tls) {}
+  Session(std::string table, std::unique_ptr<Link> link, bool borrowed)
+      : table_(std::move(table)), link_(std::move(link)), borrowed_(borrowed) {}
   [[nodiscard]] result<void> settle_in(const MysqlOptions& options, Micros limit);
 
   std::string table_;
-  Connection connection_;
+  std::unique_ptr<Link> link_;
+  bool borrowed_;
   std::string server_version_;
   std::uint64_t packet_bytes_max_ = 0;
   bool rolls_back_on_wait_ = false;

@@ -57,17 +57,26 @@ std::string load_text(std::string_view table, std::size_t size, bool whole) {
 }
 
 // The version grows with every write, so a row that matched was changed and counts as affected
-// whatever the client's flags are; the new version comes back as the insert id.
-std::string replace_text(std::string_view table) {
-  return "UPDATE " + std::string(table) + " SET update_time = " + std::string(running_time()) +
+// whatever the client's flags are; the new version comes back as the insert id. `+ 0`: the key
+// finds the row; a search by the index of expires_at would lock rows of others.
+std::string replace_text(std::string_view table, std::string_view time) {
+  return "UPDATE " + std::string(table) + " SET update_time = " + std::string(time) +
          ", version = LAST_INSERT_ID(GREATEST(version + 1, CAST(update_time AS UNSIGNED)))"
          ", fence = COALESCE(NULLIF(?, 0), version), request_hash = ?, owner = ?, attempt = ?"
          ", status = ?, fail_kind = ?, flags = ?, lease_until = IF(status = 0, update_time + ?, 0)"
          ", retry_at = IF(status = 2, update_time + ?, 0)"
          ", create_time = IF(?, update_time, create_time), expires_at = update_time + ?"
          ", result_digest = ?, result_json = ? WHERE " +
-         std::string(kKeyIs) + " AND version = ? AND (? OR expires_at > " +
-         std::string(running_time()) + ")";
+         std::string(kKeyIs) + " AND version = ? AND (? OR expires_at + 0 > " + std::string(time) +
+         ")";
+}
+
+// The insert's own values may be older than its wait for the row. ROW_COUNT() as above.
+std::string refresh_fence_text(std::string_view table) {
+  const std::string newer =
+      "GREATEST(version, CAST(" + std::string(statement_time()) + " AS UNSIGNED))";
+  return "UPDATE " + std::string(table) + " SET fence = IF(fence = version, " + newer +
+         ", fence), version = " + newer + " WHERE ROW_COUNT() > 0 AND " + std::string(kKeyIs);
 }
 
 }  // namespace
@@ -105,10 +114,19 @@ std::string statement_text(Statement statement, std::string_view table, std::siz
     case Statement::load_head:
       return load_text(table, size, false);
     case Statement::replace:
-      return replace_text(table);
+      return replace_text(table, running_time());
+    case Statement::joined_replace:
+      return replace_text(table, statement_time());
+    case Statement::load_locked:
+      return load_text(table, size, true) + " LOCK IN SHARE MODE";
+    case Statement::refresh_fence:
+      return refresh_fence_text(table);
+    case Statement::lift_fence:
+      return "UPDATE " + name + " SET fence = IF(fence = version, ?, fence), version = ? WHERE " +
+             std::string(kKeyIs);
     case Statement::remove:
       return "DELETE FROM " + name + " WHERE " + std::string(kKeyIs) +
-             " AND version = ? AND (? OR expires_at <= " + std::string(running_time()) +
+             " AND version = ? AND (? OR expires_at + 0 <= " + std::string(running_time()) +
              ") AND version <= " + floor_of(table);
     case Statement::raise_fence:
       return raise_fence_text(table, size);

@@ -20,8 +20,13 @@ enum class Statement : std::uint8_t {
   raise_fence,  // the records the statement before it has inserted: see inserts.cpp
   raise_floor,  // of versions
   clock,        // the server's time and the floor: base, scale
+  // In a caller's transaction: see transaction.cpp.
+  load_locked,     // as load, and the rows are kept as they are until the transaction's end
+  refresh_fence,   // of the record the statement before it has inserted: base and scale, twice; key
+  lift_fence,      // of one record: version, twice; key
+  joined_replace,  // as replace, in a session whose time zone may be any
 };
-inline constexpr std::size_t kStatements = 8;
+inline constexpr std::size_t kStatements = 12;
 
 // Around what is to be one transaction. Not BEGIN and COMMIT: a deadlock ends the transaction, and
 // what is sent behind it would then be committed statement by statement. So it begins another one.

@@ -29,23 +29,13 @@ std::string claim_sql(std::string_view key) {
          "4102444800000000, '', '')";
 }
 
-// Inserts that have been at it for a while: they wait for a row. (innodb_trx would tell, but
-// answers from a cache that frequent questions keep from being renewed.)
-bool waiting_for_rows(Raw& root, int sessions) {
-  return comes_true([&] {
-    return std::stoi(root.cell("SELECT COUNT(*) FROM information_schema.processlist WHERE "
-                               "command = 'Execute' AND info LIKE 'INSERT%' AND time_ms > 20")) >=
-           sessions;
-  });
-}
-
 // Two claims wait behind one that rolls back: the server kills one of them with a deadlock, always.
 TEST_P(MysqlContention, H28OfTwoClaimsBehindARollbackOneWins) {
   const StorePtr b = open(options());
   const StorePtr c = open(options());
   Raw root;
   for (const std::string_view level : {"REPEATABLE READ", "READ COMMITTED"}) {
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < 100; ++round) {
       Raw a(database().name());
       a.run("SET SESSION TRANSACTION ISOLATION LEVEL " + std::string(level));
       const std::string key = std::string(level) + std::to_string(round);
@@ -71,9 +61,11 @@ TEST_P(MysqlContention, H28OfTwoClaimsBehindACommitNoneWins) {
   const StorePtr b = open(options());
   const StorePtr c = open(options());
   Raw root;
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 200; ++round) {
     Raw a(database().name());
     const std::string key = "k" + std::to_string(round);
+    a.run(std::string("SET SESSION TRANSACTION ISOLATION LEVEL ") +
+          (round % 2 == 0 ? "REPEATABLE READ" : "READ COMMITTED"));
     a.run("BEGIN");
     a.run(claim_sql(key));
     const KeyRef ref{"", "pay", key};

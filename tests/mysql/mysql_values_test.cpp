@@ -18,10 +18,6 @@ using namespace idem::testing;  // NOLINT: matchers
 class MysqlValues : public EachLayout {};
 IDEM_EACH_LAYOUT(MysqlValues);
 
-Request request(std::string_view key) {
-  return {Key(std::string(key)), Fingerprint::of_bytes("body")};
-}
-
 // A collation that takes two keys for one loses a payment.
 TEST_P(MysqlValues, H30KeysThatDifferInOneByteAreTwo) {
   for (const std::string_view collation :

@@ -4,6 +4,7 @@
 #include <boost/mysql/any_connection.hpp>
 #include <boost/mysql/error_categories.hpp>
 #include <boost/mysql/results.hpp>
+#include <cstdlib>
 #include <sstream>
 
 #include "idem/clock.hpp"
@@ -162,5 +163,21 @@ bool comes_true(const std::function<bool()>& question) {
   }
   return true;
 }
+
+Request request(std::string_view key) {
+  return {Key(std::string(key)), Fingerprint::of_bytes("body")};
+}
+
+// Inserts that have been at it for a while. (innodb_trx would tell, but
+// answers from a cache that frequent questions keep from being renewed.)
+bool waiting_for_rows(Raw& root, int sessions) {
+  return comes_true([&] {
+    return std::stoi(root.cell("SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                               "command = 'Execute' AND info LIKE 'INSERT%' AND time_ms > 20")) >=
+           sessions;
+  });
+}
+
+bool nightly() { return std::getenv("IDEM_NIGHTLY") != nullptr; }
 
 }  // namespace idem::mysql_test

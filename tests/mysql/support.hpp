@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "idem/mysql_store.hpp"
+#include "idem/service.hpp"
 #include "idem/testing/mysql_server.hpp"
 
 namespace idem::mysql_test {
@@ -74,6 +75,14 @@ class Database {
 
 // Asks again every few milliseconds until it is so; false after ten seconds.
 [[nodiscard]] bool comes_true(const std::function<bool()>& question);
+
+[[nodiscard]] Request request(std::string_view key);
+
+// True if at least so many sessions wait for a row to insert, soon.
+[[nodiscard]] bool waiting_for_rows(Raw& root, int sessions);
+
+// IDEM_NIGHTLY is set: what is expensive runs as often as the scenarios say.
+[[nodiscard]] bool nightly();
 
 inline const KeyRef kKey{"", "pay", "k1"};
 
