@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "cut_proxy.hpp"
 #include "idem/service.hpp"
 #include "idem/testing/matchers.hpp"
 #include "support.hpp"
@@ -250,14 +251,42 @@ TEST_F(MysqlRestarts, KilledUnderLoadTheServerLosesNothingAcknowledged) {
 }
 
 TEST_F(MysqlRestarts, H44AStoppedServerIsAskedRarelyAndUsedAgainSoon) {
-  ASSERT_TRUE(goes_on());
+  // Stands where the server is, and counts who comes.
+  CutProxy proxy(server_->port());
+  MysqlOptions options = database_->options();
+  options.socket.clear();
+  options.port = proxy.port();
+  IdempotencyService counted(open(options));
+  std::atomic<int> claimed{0};
+  std::atomic<int> doubled{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < kThreads; ++t) {
+    callers.emplace_back([&, t] {
+      for (int i = 0; !stop_; ++i) {
+        const auto outcome = counted.claim(request("c" + std::to_string(t * 1'000'000 + i)));
+        if (!outcome) system_clock().pause(1ms);
+        if (outcome && std::holds_alternative<Claimed>(*outcome)) ++claimed;
+        if (outcome && !std::holds_alternative<Claimed>(*outcome)) ++doubled;
+      }
+    });
+  }
+  EXPECT_TRUE(comes_true([&] { return claimed > 50; }));
   server_->process().stop();
-  // Somebody else listens where the server was, and counts who comes.
+  const std::size_t before = proxy.accepted();
   system_clock().pause(2s);
-  ASSERT_TRUE(server_->process().start());
+  const std::size_t attempts = proxy.accepted() - before;
+  EXPECT_GE(attempts, 1U);
+  EXPECT_LE(attempts, 12U) << "of all connections together, and none at once with another";
+  EXPECT_TRUE(server_->process().start());
   const Time ready = system_clock().now();
-  ASSERT_TRUE(goes_on());
+  const int then = claimed;
+  EXPECT_TRUE(comes_true([&] { return claimed > then; }));
   EXPECT_LT(system_clock().now() - ready, Micros(2s));
+  EXPECT_TRUE(goes_on());
+  stop_ = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(doubled, 0);
+  std::printf("attempts to connect in 2 s: %zu\n", attempts);
 }
 
 // A frozen server has an open port and no answer: every call ends, and nothing is told as done.

@@ -52,6 +52,29 @@ TEST_P(MysqlValues, H31TheSessionIsStrictWhateverTheServerSays) {
   root.run("SET GLOBAL sql_mode = DEFAULT");
 }
 
+// What is too long is refused before it is sent; a reason is shortened as documented, not by the
+// server.
+TEST_P(MysqlValues, H31OverlongValuesAreRefusedNotCut) {
+  Raw root;
+  root.run("SET GLOBAL sql_mode = ''");
+  IdempotencyService service(open(options()));
+  root.run("SET GLOBAL sql_mode = DEFAULT");
+  for (const std::size_t size : {kBizTypeBytesMax + 1, std::size_t{65}, std::size_t{1000}}) {
+    Request longer = request("k");
+    longer.key.biz_type.assign(size, 'b');
+    EXPECT_THAT(service.claim(longer), HasError(errc::invalid_argument)) << size;
+  }
+  auto outcome = service.claim(request("k"));
+  ASSERT_THAT(outcome, IsClaimed());
+  const std::string reason(100'000, 'r');
+  ASSERT_THAT(service.fail(std::get<Claimed>(*outcome).lease, FailKind::final, reason),
+              IsFailRecorded());
+  const auto again = service.claim(request("k"));
+  ASSERT_TRUE(again && std::holds_alternative<Failed>(*again));
+  EXPECT_EQ(std::get<Failed>(*again).reason, reason.substr(0, kReasonBytesMax));
+  EXPECT_EQ(Raw(database().name()).cell("SELECT COUNT(*) FROM idempotent_record"), "1");
+}
+
 // Only error 1062 means "there is such a record".
 TEST_P(MysqlValues, H31AnInsertThatFailsOtherwiseIsAnErrorNotADuplicate) {
   const StorePtr store = open(options());
