@@ -4,7 +4,7 @@ namespace idem::mysql {
 namespace {
 
 // So many deletes go out in one transaction: other writers of these rows wait for its end.
-constexpr std::size_t kRowsMax = 64;
+constexpr std::size_t kDeletesMax = 64;
 
 struct Places {
   std::size_t deletes = 0;
@@ -21,7 +21,7 @@ Places compose(const Work& work, Exchange& exchange, std::span<Doomed* const> ro
   Places places;
   Fields fields{boost::mysql::field_view(largest)};
   exchange.add(kBegin);
-  exchange.add(Statement::raise_floor, 0, fields);
+  exchange.add(Statement::raise_floor, 1, fields);
   places.deletes = exchange.size();
   for (const Doomed* row : rows) {
     fields.clear();
@@ -29,12 +29,12 @@ Places compose(const Work& work, Exchange& exchange, std::span<Doomed* const> ro
     fields.emplace_back(row->version);
     fields.emplace_back(std::int64_t{only_expired ? 0 : 1});
     add_time(fields, work.time);
-    exchange.add(Statement::remove, 0, fields);
+    exchange.add(Statement::remove, 1, fields);
   }
   places.commit = exchange.add(kCommit);
   fields.clear();
   add_time(fields, work.time);
-  places.clock = exchange.add(Statement::clock, 0, fields);
+  places.clock = exchange.add(Statement::clock, 1, fields);
   work.shared.raise_floor(largest);
   return places;
 }
@@ -78,8 +78,8 @@ Fault delete_rows(const Work& work, std::span<Doomed> rows, bool only_expired, T
   std::sort(todo.begin(), todo.end(),
             [](const Doomed* a, const Doomed* b) { return a->key < b->key; });
   for (int run = 0; !todo.empty() && run < kUnitRuns; ++run) {
-    for (std::size_t at = 0; at < todo.size(); at += kRowsMax) {
-      const std::span<Doomed*> some{&todo[at], std::min(kRowsMax, todo.size() - at)};
+    for (std::size_t at = 0; at < todo.size(); at += kDeletesMax) {
+      const std::span<Doomed*> some{&todo[at], std::min(kDeletesMax, todo.size() - at)};
       if (Fault fault = run_once(work, some, only_expired, now)) return fault;
     }
     std::erase_if(todo, [](const Doomed* row) { return row->took != Took::again; });

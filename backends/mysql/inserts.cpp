@@ -35,17 +35,16 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-// Sizes the statements are prepared for, and not too many bytes each. `single`: one row each.
+// Not too many rows and bytes each. `single`: one row each.
 std::vector<Chunk> chunks_of(const Ops& ops, bool single) {
   std::vector<Chunk> chunks;
   for (std::size_t at = 0; at < ops.size();) {
-    std::size_t count = std::min(ops.size() - at, single ? std::size_t{1} : kSizeMax);
+    std::size_t count = std::min(ops.size() - at, single ? std::size_t{1} : kRowsMax);
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < count; ++i) {
       bytes += ops[at + i]->draft.result.size();
       if (i > 0 && bytes > kBytesMax) count = i;
     }
-    count = std::size_t{1} << size_index_below(count);
     chunks.push_back({at, count});
     at += count;
   }
@@ -108,7 +107,7 @@ class Inserter {
     Exchange exchange(work_.session, work_.budget);
     exchange.add(kBegin);
     const std::size_t first = exchange.size();
-    for (const Chunk& chunk : chunks) add_rows(exchange, chunk);
+    for (const Chunk& chunk : chunks) add_rows(exchange, chunk, items);
     const std::size_t reads = add_reads(work_, exchange, items, Statement::load);
     const std::size_t commit = exchange.add(kCommit);
     if (Fault fault = exchange.run()) return fault;
@@ -129,7 +128,7 @@ class Inserter {
     return {};
   }
 
-  void add_rows(Exchange& exchange, const Chunk& chunk) const {
+  void add_rows(Exchange& exchange, const Chunk& chunk, std::span<const Item> items) const {
     std::vector<DraftText> texts;
     texts.reserve(chunk.count);
     Fields fields;
@@ -140,10 +139,10 @@ class Inserter {
       texts.emplace_back(op.draft);
       add_insert(fields, op, texts.back(), work_.time, floor);
     }
-    exchange.add(Statement::insert, size_index_below(chunk.count), fields);
+    exchange.add(Statement::insert, chunk.count, fields);
     fields.clear();
-    for (std::size_t i = 0; i < chunk.count; ++i) add_key(fields, todo_[chunk.from + i]->key);
-    exchange.add(Statement::raise_fence, size_index_below(chunk.count), fields);
+    const std::size_t keys = add_keys(fields, items.subspan(chunk.from, chunk.count));
+    exchange.add(Statement::raise_fence, keys, fields);
   }
 
   // Answers `stands` for the time being.

@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "work.hpp"
 
 namespace idem::mysql {
@@ -28,7 +30,7 @@ Fault read_clock(const Work& work, Time& now) {
   Exchange exchange(work.session, work.budget);
   Fields fields;
   add_time(fields, work.time);
-  exchange.add(Statement::clock, 0, fields);
+  exchange.add(Statement::clock, 1, fields);
   if (Fault fault = exchange.run()) return fault;
   if (Fault fault = exchange.fault(0, "clock")) return fault;
   const auto rows = exchange.results(0).rows();
@@ -49,19 +51,22 @@ std::span<const Item> items_of(std::span<const Item> items, KeyRef key) {
   return {from, to};
 }
 
+std::size_t add_keys(Fields& fields, std::span<const Item> items) {
+  const std::size_t keys = std::bit_ceil(items.size());
+  fields.reserve(fields.size() + keys * kKeyParameters);
+  for (std::size_t i = 0; i < keys; ++i) add_key(fields, items[std::min(i, items.size() - 1)].key);
+  return keys;
+}
+
 std::size_t add_reads(const Work& work, Exchange& exchange, std::span<const Item> items,
                       Statement statement) {
   const std::size_t first = exchange.size();
   for (std::size_t at = 0; at < items.size(); at += kPlacesPerRead) {
     const auto some = items.subspan(at, std::min(kPlacesPerRead, items.size() - at));
-    const std::size_t index = size_index_above(some.size());
     Fields fields;
-    fields.reserve(2 + (kKeyParameters << index));
     add_time(fields, work.time);
-    for (const Item& item : some) add_key(fields, item.key);
-    for (std::size_t i = some.size(); i < std::size_t{1} << index; ++i)
-      add_key(fields, some.back().key);
-    exchange.add(statement, index, fields);
+    const std::size_t keys = add_keys(fields, some);
+    exchange.add(statement, keys, fields);
   }
   return first;
 }

@@ -68,7 +68,7 @@ Places compose(const Work& work, Exchange& exchange, std::span<Replace* const> o
     const DraftText text(op->draft);
     Fields fields;
     add_replace(fields, *op, text, work.time);
-    exchange.add(Statement::replace, 0, fields);
+    exchange.add(Statement::replace, 1, fields);
   }
   places.reads = add_reads(work, exchange, items, Statement::load_head);
   places.commit = exchange.add(kCommit);

@@ -70,12 +70,12 @@ result<void> Session::settle_in(const MysqlOptions& options, Micros limit) {
   return {};
 }
 
-Fault Session::prepare(Statement statement, std::size_t size_index, const Budget& budget) {
-  auto& place = statements_[static_cast<std::size_t>(statement)][size_index];
+Fault Session::prepare(Statement statement, std::size_t rows, const Budget& budget) {
+  auto& place = statements_[static_cast<std::size_t>(statement)][rows - 1];
   if (place) return {};
   if (budget.over()) return too_late();
   sql::pipeline_request request;
-  request.add_prepare_statement(statement_text(statement, table_, std::size_t{1} << size_index));
+  request.add_prepare_statement(statement_text(statement, table_, rows));
   std::vector<sql::stage_response> replies;
   if (Fault fault = link_->run(request, replies, budget.left())) {
     return not_sent(std::move(fault));
@@ -86,9 +86,9 @@ Fault Session::prepare(Statement statement, std::size_t size_index, const Budget
   return {};
 }
 
-std::size_t Exchange::add(Statement statement, std::size_t size_index, const Fields& fields) {
-  if (!fault_) fault_ = session_.prepare(statement, size_index, budget_);
-  if (!fault_) request_.add_execute_range(session_.prepared(statement, size_index), fields);
+std::size_t Exchange::add(Statement statement, std::size_t rows, const Fields& fields) {
+  if (!fault_) fault_ = session_.prepare(statement, rows, budget_);
+  if (!fault_) request_.add_execute_range(session_.prepared(statement, rows), fields);
   return size_++;
 }
 

@@ -35,10 +35,10 @@ class Session {
   [[nodiscard]] static std::unique_ptr<Session> borrow(boost::mysql::any_connection& connection,
                                                        std::string table);
 
-  // A statement prepared at first use (one round trip).
-  [[nodiscard]] Fault prepare(Statement statement, std::size_t size_index, const Budget& budget);
-  [[nodiscard]] boost::mysql::statement prepared(Statement statement, std::size_t index) const {
-    return *statements_[static_cast<std::size_t>(statement)][index];
+  // A statement of 1..kRowsMax rows, prepared at first use (one round trip).
+  [[nodiscard]] Fault prepare(Statement statement, std::size_t rows, const Budget& budget);
+  [[nodiscard]] boost::mysql::statement prepared(Statement statement, std::size_t rows) const {
+    return *statements_[static_cast<std::size_t>(statement)][rows - 1];
   }
 
   [[nodiscard]] Link& link() { return *link_; }
@@ -68,7 +68,7 @@ class Session {
   std::uint64_t packet_bytes_max_ = 0;
   bool rolls_back_on_wait_ = false;
   bool discarded_ = false;
-  std::array<std::array<std::optional<boost::mysql::statement>, kSizes>, kStatements> statements_;
+  std::array<std::array<std::optional<boost::mysql::statement>, kRowsMax>, kStatements> statements_;
 };
 
 // Statements that go out together and are executed in order, each whatever became of those before.
@@ -78,7 +78,7 @@ class Exchange {
   Exchange(Session& session, const Budget& budget) : session_(session), budget_(budget) {}
 
   // Returns the statement's place. `fields` are copied.
-  std::size_t add(Statement statement, std::size_t size_index, const Fields& fields);
+  std::size_t add(Statement statement, std::size_t rows, const Fields& fields);
   std::size_t add(std::string_view text);
 
   // none: every statement got its reply; fault(place) tells which.

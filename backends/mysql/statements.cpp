@@ -1,7 +1,5 @@
 #include "statements.hpp"
 
-#include <bit>
-
 namespace idem::mysql {
 namespace {
 
@@ -81,14 +79,6 @@ std::string refresh_fence_text(std::string_view table) {
 
 }  // namespace
 
-std::size_t size_index_above(std::size_t n) {
-  return static_cast<std::size_t>(std::bit_width(n - 1));
-}
-
-std::size_t size_index_below(std::size_t n) {
-  return static_cast<std::size_t>(std::bit_width(n)) - 1;
-}
-
 std::string_view statement_time() {
   return "? + ? * TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 }
@@ -104,21 +94,21 @@ std::string_view record_columns() {
          "result_digest, result_json";
 }
 
-std::string statement_text(Statement statement, std::string_view table, std::size_t size) {
+std::string statement_text(Statement statement, std::string_view table, std::size_t rows) {
   const std::string name(table);
   switch (statement) {
     case Statement::insert:
-      return insert_text(table, size);
+      return insert_text(table, rows);
     case Statement::load:
-      return load_text(table, size, true);
+      return load_text(table, rows, true);
     case Statement::load_head:
-      return load_text(table, size, false);
+      return load_text(table, rows, false);
     case Statement::replace:
       return replace_text(table, running_time());
     case Statement::joined_replace:
       return replace_text(table, statement_time());
     case Statement::load_locked:
-      return load_text(table, size, true) + " LOCK IN SHARE MODE";
+      return load_text(table, rows, true) + " LOCK IN SHARE MODE";
     case Statement::refresh_fence:
       return refresh_fence_text(table);
     case Statement::lift_fence:
@@ -129,7 +119,7 @@ std::string statement_text(Statement statement, std::string_view table, std::siz
              " AND version = ? AND (? OR expires_at + 0 <= " + std::string(running_time()) +
              ") AND version <= " + floor_of(table);
     case Statement::raise_fence:
-      return raise_fence_text(table, size);
+      return raise_fence_text(table, rows);
     case Statement::raise_floor:
       return "UPDATE " + name + "_meta SET version_floor = GREATEST(version_floor, ?) WHERE id = 1";
     case Statement::clock:

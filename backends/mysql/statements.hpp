@@ -1,7 +1,7 @@
 // The statements of the hot paths: their text, and the order of their parameters.
 //
-// Each is prepared once per connection and size. Sizes are powers of two: a batch of inserts is cut
-// into them, a batch of reads is filled up by naming its last key again.
+// Each is prepared once per connection and number of rows. A list of keys is filled up to a power
+// of two by naming its last key again; an insert has as many rows as it has.
 #pragma once
 
 #include <array>
@@ -33,18 +33,13 @@ inline constexpr std::size_t kStatements = 12;
 inline constexpr std::string_view kBegin = "SET autocommit = 0";
 inline constexpr std::string_view kCommit = "SET autocommit = 1";
 
-inline constexpr std::size_t kSizes = 7;  // 1, 2, 4 ... 64
-inline constexpr std::size_t kSizeMax = std::size_t{1} << (kSizes - 1);
+inline constexpr std::size_t kRowsMax = 64;  // of one statement
 inline constexpr std::size_t kInsertParameters = 18;
 inline constexpr std::size_t kKeyParameters = 3;
 
-// Which of the sizes holds n, 1 <= n <= kSizeMax: the smallest not less, and the largest not more.
-[[nodiscard]] std::size_t size_index_above(std::size_t n);
-[[nodiscard]] std::size_t size_index_below(std::size_t n);
-
 // The text of a statement for a table, for rows or keys of the given number.
 [[nodiscard]] std::string statement_text(Statement statement, std::string_view table,
-                                         std::size_t size);
+                                         std::size_t rows);
 
 // The record's columns as every statement that reads them names them; then the server's time.
 [[nodiscard]] std::string_view record_columns();

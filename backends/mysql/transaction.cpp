@@ -137,12 +137,12 @@ class JoinedStore final : public IdempotencyStore {
     const Fault broken = run(exchange, [&] {
       Fields fields;
       add_insert(fields, op, text, on.time, shared_.floor.load(std::memory_order_relaxed));
-      row = exchange.add(Statement::insert, 0, fields);
+      row = exchange.add(Statement::insert, 1, fields);
       fields.clear();
       add_time(fields, on.time);
       add_time(fields, on.time);
       add_key(fields, op.key);
-      refresh = exchange.add(Statement::refresh_fence, 0, fields);
+      refresh = exchange.add(Statement::refresh_fence, 1, fields);
       read = add_read(on, exchange, op.key);
     });
     if (broken) return broken;
@@ -170,7 +170,7 @@ class JoinedStore final : public IdempotencyStore {
     fields.emplace_back(version);
     fields.emplace_back(version);
     add_key(fields, op.key);
-    exchange.add(Statement::lift_fence, 0, fields);
+    exchange.add(Statement::lift_fence, 1, fields);
     if (Fault fault = exchange.run()) return fault;
     if (Fault fault = exchange.fault(0, "lift the fence")) return fault;
     op.answer.held.version = version;
@@ -188,7 +188,7 @@ class JoinedStore final : public IdempotencyStore {
     const Fault broken = run(exchange, [&] {
       Fields fields;
       add_replace(fields, op, text, on.time);
-      update = exchange.add(Statement::joined_replace, 0, fields);
+      update = exchange.add(Statement::joined_replace, 1, fields);
       read = add_read(on, exchange, op.key);
       clock = add_clock(on, exchange);
     });
@@ -216,7 +216,7 @@ class JoinedStore final : public IdempotencyStore {
   static std::size_t add_clock(const Work& on, Exchange& exchange) {
     Fields fields;
     add_time(fields, on.time);
-    return exchange.add(Statement::clock, 0, fields);
+    return exchange.add(Statement::clock, 1, fields);
   }
 
   // As take(), and `absent` has a time, too.

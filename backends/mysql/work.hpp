@@ -66,7 +66,10 @@ struct Item {
 // As load_standing, but answers `absent`, too.
 [[nodiscard]] Fault load_all(const Work& work, std::span<const Item> items);
 
-inline constexpr std::size_t kPlacesPerRead = kSizeMax;
+inline constexpr std::size_t kPlacesPerRead = kRowsMax;
+
+// Adds the keys, and the last one again until they are a power of two; how many that is.
+std::size_t add_keys(Fields& fields, std::span<const Item> items);
 
 // Adds the statements that read the keys. `items` is sorted by key. Returns the first's place;
 // there are as many as are needed for kPlacesPerRead keys each.
