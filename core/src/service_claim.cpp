@@ -195,6 +195,7 @@ Time ServiceImpl::until(Duration wait) const {
 }
 
 result<WaitOutcome> ServiceImpl::finish_wait(const Request& request, result<Outcome> answer) {
+  if (!answer && answer.error().code == errc::cancelled) return std::move(answer).error();
   if (!answer) return broken("wait", request.key, std::move(answer).error());
   return narrow<WaitOutcome>(std::move(*answer));
 }
