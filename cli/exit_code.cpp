@@ -37,6 +37,7 @@ ExitCode exit_code(errc code) {
     case errc::stale_fence:
       return ExitCode::refused;
     case errc::shutting_down:
+    case errc::cancelled:
       return ExitCode::interrupted;
     case errc::unknown:
     case errc::unavailable:

@@ -153,7 +153,8 @@ class Driver {
   bool take_failure(Pending& one, Answer& answer) {
     one.doubtful = one.doubtful || answer.error.code == errc::unknown;
     // A read that failed changed nothing, but the earlier doubt stays.
-    if (one.doubtful && limits_.clock.now() < limits_.deadline) {
+    const Time deadline = std::min(limits_.deadline, one.call->deadline);
+    if (one.doubtful && limits_.clock.now() < deadline) {
       ++repeated_;
       return true;
     }

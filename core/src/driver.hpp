@@ -22,6 +22,7 @@ struct Call {
   const Record* known = nullptr;
   Time known_at{};
   bool load_first = false;
+  Time deadline = Time::max();  // an earlier one than all calls' of drive()
 
   result<Outcome> answer = idem::fail(errc::internal, "not driven");
   Time now{};          // the store's, of the answer

@@ -30,6 +30,8 @@ std::string_view to_string(errc code) noexcept {
       return "wrong_process";
     case errc::shutting_down:
       return "shutting_down";
+    case errc::cancelled:
+      return "cancelled";
     case errc::stale_fence:
       return "stale_fence";
     case errc::unsupported:

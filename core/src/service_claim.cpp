@@ -31,46 +31,55 @@ result<ClaimOutcome> ServiceImpl::claim(const Request& request, const CallOption
 
 std::vector<result<ClaimOutcome>> ServiceImpl::claim_many(std::span<const Request> requests,
                                                           const CallOptions& options) {
-  std::vector<result<ClaimOutcome>> answers;
-  answers.reserve(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    answers.emplace_back(idem::fail(errc::internal, "not driven"));
-  }
-  std::vector<ClaimPlan> plans;
-  plans.reserve(requests.size());
-  std::vector<std::size_t> places;  // of each plan's item
+  CallOptions of_later = options;  // a given owner token is for the first of equal keys
+  of_later.owner.reset();
   std::set<KeyRef> seen;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const Request& request = requests[i];
+  std::vector<ClaimItem> items;
+  items.reserve(requests.size());
+  for (const Request& request : requests) {
+    items.push_back({&request, seen.insert(request.key).second ? &options : &of_later});
+  }
+  claim_each(items);
+  std::vector<result<ClaimOutcome>> answers;
+  answers.reserve(items.size());
+  for (ClaimItem& item : items) answers.push_back(std::move(item.answer));
+  return answers;
+}
+
+void ServiceImpl::claim_each(std::span<ClaimItem> items) {
+  std::vector<ClaimPlan> plans;
+  plans.reserve(items.size());
+  std::vector<ClaimItem*> planned;
+  for (ClaimItem& item : items) {
+    const Request& request = *item.request;
     if (shutting_down()) {
-      answers[i] = broken("claim", request.key, shutting_down_error());
+      item.answer = broken("claim", request.key, shutting_down_error());
       continue;
     }
-    auto policy = prepare(request.key, options);
+    auto policy = prepare(request.key, *item.options);
     if (!policy) {
-      answers[i] = broken("claim", request.key, policy.error());
+      item.answer = broken("claim", request.key, policy.error());
       continue;
     }
     if (!policy->enabled) {
-      answers[i] = bypass(request, *policy);
+      item.answer = bypass(request, *policy);
       continue;
     }
-    // A given owner token is for the first of equal keys; the later ones are other attempts.
-    const bool first = seen.insert(request.key).second;
-    const Owner owner = options.owner && first ? *options.owner : Owner::random();
+    const Owner owner = item.options->owner ? *item.options->owner : Owner::random();
     plans.push_back(
         {&request, *policy, command::Claim{request.fingerprint, owner, *policy}, clock_.now()});
-    places.push_back(i);
+    planned.push_back(&item);
   }
   std::vector<Call> calls(plans.size());
   for (std::size_t i = 0; i < plans.size(); ++i) {
     calls[i].key = plans[i].request->key;
     calls[i].command = &plans[i].command;
+    calls[i].deadline = limits(*planned[i]->options).deadline;
   }
-  drive(calls, limits(options));
-  for (std::size_t i = 0; i < plans.size(); ++i)
-    answers[places[i]] = finish_claim(plans[i], calls[i]);
-  return answers;
+  drive(calls, {clock_, Time::max()});
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    planned[i]->answer = finish_claim(plans[i], calls[i]);
+  }
 }
 
 result<ClaimOutcome> ServiceImpl::finish_claim(const ClaimPlan& plan, Call& call) {
@@ -177,32 +186,64 @@ result<WaitOutcome> ServiceImpl::wait(const Request& request, Duration wait,
   auto policy = prepare(request.key, options);
   if (!policy) return broken("wait", request.key, policy.error());
   if (!policy->enabled) return WaitOutcome(Claimable{});
-  const Time deadline = clock_.now() + std::clamp(wait.micros(), Micros(0), kDurationMax);
-  auto answer = hub_->wait(request.key, {request.fingerprint, *policy, false}, deadline);
-  if (!answer) return broken("wait", request.key, answer.error());
+  return finish_wait(request,
+                     hub_->wait(request.key, {request.fingerprint, *policy, false}, until(wait)));
+}
+
+Time ServiceImpl::until(Duration wait) const {
+  return clock_.now() + std::clamp(wait.micros(), Micros(0), kDurationMax);
+}
+
+result<WaitOutcome> ServiceImpl::finish_wait(const Request& request, result<Outcome> answer) {
+  if (!answer && answer.error().code == errc::cancelled) return std::move(answer).error();
+  if (!answer) return broken("wait", request.key, std::move(answer).error());
   return narrow<WaitOutcome>(std::move(*answer));
+}
+
+WaitHub::Ticket ServiceImpl::start_wait(const Request& request, Time deadline,
+                                        const CallOptions& options, bool will_claim,
+                                        std::function<void(result<WaitOutcome>)> done) {
+  auto policy = prepare(request.key, options);
+  if (shutting_down() || !policy) {
+    done(broken("wait", request.key, policy ? shutting_down_error() : policy.error()));
+    return nullptr;
+  }
+  if (!policy->enabled) {
+    done(WaitOutcome(Claimable{}));
+    return nullptr;
+  }
+  return hub_->start(request.key, {request.fingerprint, *policy, will_claim}, deadline,
+                     [this, &request, done = std::move(done)](result<Outcome> answer) {
+                       done(finish_wait(request, std::move(answer)));
+                     });
+}
+
+bool ServiceImpl::worth_waiting(const result<ClaimOutcome>& claimed, Time deadline) const {
+  if (!claimed || clock_.now() >= deadline) return false;
+  const auto* backoff = std::get_if<Backoff>(&*claimed);
+  return std::holds_alternative<InProgress>(*claimed) ||
+         (backoff != nullptr && clock_.now() + backoff->retry_after < deadline);
+}
+
+std::optional<result<ClaimOutcome>> ServiceImpl::claim_after(result<WaitOutcome> waited) {
+  if (!waited) return std::move(waited).error();
+  auto final = as_claim_outcome(std::move(*waited));
+  if (!final) return std::nullopt;
+  count(std::visit(CounterOf{}, *final));
+  return std::move(*final);
 }
 
 result<ClaimOutcome> ServiceImpl::claim_or_wait(const Request& request, Duration wait,
                                                 const CallOptions& options) {
-  const Time deadline = clock_.now() + std::clamp(wait.micros(), Micros(0), kDurationMax);
+  const Time deadline = until(wait);
   for (;;) {
     auto claimed = claim(request, options);
-    if (!claimed) return claimed;
-    const auto* backoff = std::get_if<Backoff>(&*claimed);
-    const bool waits = std::holds_alternative<InProgress>(*claimed) ||
-                       (backoff != nullptr && clock_.now() + backoff->retry_after < deadline);
-    if (!waits || clock_.now() >= deadline) return claimed;
+    if (!worth_waiting(claimed, deadline)) return claimed;
     auto policy = prepare(request.key, options);
     if (!policy) return policy.error();
-    auto answer = hub_->wait(request.key, {request.fingerprint, *policy, true}, deadline);
-    if (!answer) return broken("wait", request.key, answer.error());
-    auto waited = narrow<WaitOutcome>(std::move(*answer));
-    if (!waited) return waited.error();
-    if (auto final = as_claim_outcome(std::move(*waited))) {
-      count(std::visit(CounterOf{}, *final));
-      return std::move(*final);
-    }
+    auto waited = finish_wait(
+        request, hub_->wait(request.key, {request.fingerprint, *policy, true}, deadline));
+    if (auto final = claim_after(std::move(waited))) return std::move(*final);
   }
 }
 

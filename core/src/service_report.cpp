@@ -89,45 +89,53 @@ result<CompleteOutcome> ServiceImpl::complete(Lease& lease, std::string_view res
 
 std::vector<result<CompleteOutcome>> ServiceImpl::complete_many(
     std::span<const IdempotencyService::CompleteItem> items, const CallOptions& options) {
+  std::vector<CompleteItem> each;
+  each.reserve(items.size());
+  for (const auto& item : items) each.push_back({item.lease, item.result, &options});
+  complete_each(each);
   std::vector<result<CompleteOutcome>> answers;
-  answers.reserve(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    answers.emplace_back(idem::fail(errc::internal, "not driven"));
-  }
+  answers.reserve(each.size());
+  for (CompleteItem& item : each) answers.push_back(std::move(item.answer));
+  return answers;
+}
+
+void ServiceImpl::complete_each(std::span<CompleteItem> items) {
   std::vector<Report> reports;
   std::vector<Command> commands;
-  std::vector<std::size_t> places;
+  std::vector<CompleteItem*> reporting;
   reports.reserve(items.size());
   commands.reserve(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const Key& key = items[i].lease->request().key;
-    auto report = prepare_report(*items[i].lease, options);
+  for (CompleteItem& item : items) {
+    const Key& key = item.lease->request().key;
+    auto report = prepare_report(*item.lease, *item.options);
     if (!report) {
-      answers[i] = broken("complete", key, report.error());
+      item.answer = broken("complete", key, report.error());
       continue;
     }
     if (report->lease->bypass) {
       reported(*report->lease);
-      answers[i] = CompleteOutcome(Completed{});
+      item.answer = CompleteOutcome(Completed{});
       continue;
     }
     reports.push_back(std::move(*report));
-    auto complete = prepare_complete(reports.back(), items[i].result);
+    auto complete = prepare_complete(reports.back(), item.text);
     if (!complete) {
-      answers[i] = broken("complete", key, complete.error());
+      item.answer = broken("complete", key, complete.error());
       reports.pop_back();
       continue;
     }
     commands.emplace_back(*complete);
-    places.push_back(i);
+    reporting.push_back(&item);
   }
   std::vector<Call> calls(reports.size());
-  for (std::size_t i = 0; i < reports.size(); ++i) start_call(calls[i], reports[i], commands[i]);
-  drive(calls, limits(options));
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    answers[places[i]] = finish_complete(reports[i], calls[i]);
+    start_call(calls[i], reports[i], commands[i]);
+    calls[i].deadline = limits(*reporting[i]->options).deadline;
   }
-  return answers;
+  drive(calls, {clock_, Time::max()});
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    reporting[i]->answer = finish_complete(reports[i], calls[i]);
+  }
 }
 
 result<CompleteOutcome> ServiceImpl::finish_complete(Report& report, Call& call) {

@@ -1,13 +1,16 @@
 #include "wait_hub.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <random>
+#include <utility>
 
 namespace idem::detail {
 namespace {
 
 constexpr Micros kPauseMin{5'000};
 constexpr Micros kPauseMax{250'000};
+constexpr Micros kNewcomersPause{100'000};
 
 Micros jittered(Micros pause) {
   thread_local std::minstd_rand random(std::random_device{}());
@@ -17,24 +20,27 @@ Micros jittered(Micros pause) {
 
 }  // namespace
 
+// Guarded by the hub's mutex.
 struct WaitHub::Waiter {
   WaitFor what;
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::optional<result<Outcome>> answer;
+  Done done;                       // empty once the answer is on its way
+  std::shared_ptr<Group> group;    // while it waits
+  std::list<Ticket>::iterator at;  // its place among the group's waiters
+  Timers::Id alarm = 0;
+  bool overdue = false;  // the deadline passed before the first read: that one is the answer
+};
 
-  void finish(result<Outcome> with) {
-    const std::lock_guard guard(mutex);
-    if (answer) return;
-    answer = std::move(with);
-    wake.notify_all();
-  }
+// An answer on its way, to be given without the lock.
+struct WaitHub::Told {
+  Done done;
+  Timers::Id alarm = 0;
+  result<Outcome> answer;
 };
 
 // Guarded by the hub's mutex.
 struct WaitHub::Group {
   Key key;
-  std::vector<std::shared_ptr<Waiter>> waiters;
+  std::list<Ticket> waiters;                          // the longest waiting first
   std::optional<result<std::optional<Record>>> seen;  // the last read
   Time seen_store_now{};
   Time seen_at{};  // the clock's time of that read
@@ -61,54 +67,125 @@ WaitHub::WaitHub(StorePtr store, Clock& clock)
 
 WaitHub::~WaitHub() { stop(); }
 
+WaitHub::Ticket WaitHub::start(KeyRef key, const WaitFor& what, Time deadline, Done done) {
+  Ticket ticket = join(key, what, std::move(done));
+  if (is_first_to_read(ticket)) schedule();
+  arm_deadline(ticket, deadline);
+  return ticket;
+}
+
 result<Outcome> WaitHub::wait(KeyRef key, const WaitFor& what, Time deadline) {
-  const auto waiter = std::make_shared<Waiter>();
-  waiter->what = what;
-  const Key owned(key);
-  join(waiter, key);
-  read_due();
-  const Timers::Id alarm = deadlines_->call_at(deadline, [this, waiter, owned] {
-    std::optional<result<Outcome>> last;
-    {
-      const std::lock_guard guard(mutex_);
-      const auto found = groups_.find(owned);
-      if (found != groups_.end()) last = found->second->judge(waiter->what, clock_.now());
-    }
-    if (!last) last = Outcome(InProgress{kPauseMin, 1});
-    waiter->finish(std::move(*last));
+  struct Call {
+    std::mutex mutex;
+    std::condition_variable wake;
+    std::optional<result<Outcome>> answer;
+  };
+  const auto call = std::make_shared<Call>();  // whoever answers may still hold it
+  const Ticket ticket = join(key, what, [call](result<Outcome> answer) {
+    const std::lock_guard guard(call->mutex);
+    call->answer = std::move(answer);
+    call->wake.notify_all();
   });
+  read_due();
+  arm_deadline(ticket, deadline);
+  std::unique_lock lock(call->mutex);
+  call->wake.wait(lock, [&] { return call->answer.has_value(); });
+  return std::move(*call->answer);
+}
+
+WaitHub::Ticket WaitHub::join(KeyRef key, const WaitFor& what, Done done) {
+  auto ticket = std::make_shared<Waiter>();
   {
-    std::unique_lock lock(waiter->mutex);
-    waiter->wake.wait(lock, [&] { return waiter->answer.has_value(); });
+    const std::lock_guard guard(mutex_);
+    if (!stopped_) {
+      ticket->what = what;
+      ticket->done = std::move(done);
+      auto& group = groups_[Key(key)];
+      if (!group) {
+        group = std::make_shared<Group>();
+        group->key = Key(key);
+        group->next_read = clock_.now();
+      } else if (group->seen) {
+        group->next_read = std::min(group->next_read, group->seen_at + kNewcomersPause);
+      }
+      ticket->group = group;
+      ticket->at = group->waiters.insert(group->waiters.end(), ticket);
+      return ticket;
+    }
   }
-  deadlines_->cancel(alarm);
-  leave(waiter, owned);
-  return std::move(*waiter->answer);
+  done(idem::fail(errc::shutting_down, "the service is shutting down"));
+  return ticket;
 }
 
-void WaitHub::join(const std::shared_ptr<Waiter>& waiter, KeyRef key) {
+// Whether the next read, as planned, would come too late for this waiter.
+bool WaitHub::is_first_to_read(const Ticket& ticket) {
   const std::lock_guard guard(mutex_);
-  if (stopped_) {
-    waiter->finish(idem::fail(errc::shutting_down, "the service is shutting down"));
-    return;
-  }
-  auto& group = groups_[Key(key)];
-  if (!group) {
-    group = std::make_shared<Group>();
-    group->key = Key(key);
-    group->next_read = clock_.now();
-  }
-  group->waiters.push_back(waiter);
-  // A read of the last moment serves the newcomer, too; otherwise it is due now.
-  if (clock_.now() - group->seen_at > kPauseMin) group->next_read = clock_.now();
+  if (!ticket->done || ticket->group->reading) return false;
+  return !scheduled_at_ || ticket->group->next_read < *scheduled_at_;
 }
 
-void WaitHub::leave(const std::shared_ptr<Waiter>& waiter, const Key& key) {
-  const std::lock_guard guard(mutex_);
-  const auto found = groups_.find(key);
-  if (found == groups_.end()) return;
-  std::erase(found->second->waiters, waiter);
-  if (found->second->waiters.empty()) groups_.erase(found);
+void WaitHub::arm_deadline(const Ticket& ticket, Time deadline) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (!ticket->done) return;
+  }
+  const Timers::Id alarm =
+      deadlines_->call_at(deadline, [this, ticket] { reach_deadline(ticket); });
+  {
+    const std::lock_guard guard(mutex_);
+    if (ticket->done) {
+      ticket->alarm = alarm;
+      return;
+    }
+  }
+  deadlines_->cancel(alarm);  // answered meanwhile
+}
+
+void WaitHub::reach_deadline(const Ticket& ticket) {
+  std::vector<Told> told;
+  {
+    const std::lock_guard guard(mutex_);
+    if (!ticket->done) return;
+    ticket->alarm = 0;
+    auto last = ticket->group->judge(ticket->what, clock_.now());
+    if (!last) {
+      ticket->overdue = true;
+      return;
+    }
+    told.push_back(take(ticket, std::move(*last)));
+  }
+  tell(std::move(told));
+}
+
+void WaitHub::cancel(const Ticket& ticket, Error why) {
+  std::vector<Told> told;
+  {
+    const std::lock_guard guard(mutex_);
+    if (!ticket->done) return;
+    told.push_back(take(ticket, std::move(why)));
+  }
+  tell(std::move(told));
+}
+
+// Takes a waiter out of its group. Mutex held, and the waiter not answered yet.
+WaitHub::Told WaitHub::take(const Ticket& ticket, result<Outcome> answer) {
+  Told told{std::exchange(ticket->done, {}), ticket->alarm, std::move(answer)};
+  const auto group = std::move(ticket->group);
+  const Ticket kept = ticket;  // `ticket` may be the list's own
+  group->waiters.erase(ticket->at);
+  if (group->waiters.empty()) {
+    const auto found = groups_.find(group->key);
+    if (found != groups_.end() && found->second == group) groups_.erase(found);
+  }
+  return told;
+}
+
+// Without the mutex.
+void WaitHub::tell(std::vector<Told> told) {
+  for (Told& one : told) {
+    deadlines_->cancel(one.alarm);
+    one.done(std::move(one.answer));
+  }
 }
 
 void WaitHub::changed(KeyRef key) {
@@ -125,13 +202,19 @@ void WaitHub::changed(KeyRef key) {
 }
 
 void WaitHub::stop() {
-  const std::lock_guard guard(mutex_);
-  stopped_ = true;
-  for (auto& [key, group] : groups_) {
-    for (auto& waiter : group->waiters) {
-      waiter->finish(idem::fail(errc::shutting_down, "the service is shutting down"));
+  std::vector<Told> told;
+  {
+    const std::lock_guard guard(mutex_);
+    stopped_ = true;
+    const Groups groups = std::exchange(groups_, {});
+    for (const auto& [key, group] : groups) {
+      while (!group->waiters.empty()) {
+        told.push_back(take(group->waiters.front(),
+                            idem::fail(errc::shutting_down, "the service is shutting down")));
+      }
     }
   }
+  tell(std::move(told));
 }
 
 std::vector<std::shared_ptr<WaitHub::Group>> WaitHub::take_due(Time now) {
@@ -159,7 +242,8 @@ void WaitHub::read(std::vector<std::shared_ptr<Group>>& due) {
   for (const auto& group : due) loads.push_back({group->key, {}});
   store_->load(loads);
 
-  const std::lock_guard guard(mutex_);
+  std::vector<Told> told;
+  std::unique_lock lock(mutex_);
   for (std::size_t i = 0; i < due.size(); ++i) {
     Group& group = *due[i];
     Answer& answer = loads[i].answer;
@@ -174,8 +258,10 @@ void WaitHub::read(std::vector<std::shared_ptr<Group>>& due) {
                        ? std::optional<Record>(std::move(answer.held))
                        : std::nullopt;
     }
-    plan(group);
+    plan(group, told);
   }
+  lock.unlock();
+  tell(std::move(told));
 }
 
 void WaitHub::arm_watch(const std::shared_ptr<Group>& group) {
@@ -200,28 +286,28 @@ void WaitHub::arm_watch(const std::shared_ptr<Group>& group) {
   group->watched = false;
 }
 
-// Answers whom the last read satisfies and sets the time of the next one. Mutex held.
-void WaitHub::plan(Group& group) {
+// Takes out whom the last read satisfies and sets the time of the next one. Mutex held.
+void WaitHub::plan(Group& group, std::vector<Told>& told) {
   const Time now = clock_.now();
   std::optional<Micros> ends_in;  // the lease, or the backoff
   bool told_claimable = false;
-  for (auto& waiter : group.waiters) {
-    const auto judged = group.judge(waiter->what, now);
-    if (!judged || !*judged) continue;  // errors are waited out until the deadline
-    const Outcome& outcome = **judged;
-    if (const auto* busy = std::get_if<InProgress>(&outcome)) {
+  for (auto next = group.waiters.begin(); next != group.waiters.end();) {
+    const Ticket waiter = *next++;
+    auto judged = group.judge(waiter->what, now);
+    if (!judged) continue;
+    bool goes_on = false;
+    if (!*judged) {
+      goes_on = true;  // errors are waited out until the deadline
+    } else if (const auto* busy = std::get_if<InProgress>(&**judged)) {
       ends_in = busy->retry_after;
-    } else if (const auto* backoff = std::get_if<Backoff>(&outcome)) {
+      goes_on = true;
+    } else if (const auto* backoff = std::get_if<Backoff>(&**judged)) {
       ends_in = backoff->retry_after;
-    } else if (std::holds_alternative<Claimable>(outcome) && waiter->what.will_claim) {
-      const std::lock_guard guard(waiter->mutex);
-      if (waiter->answer || told_claimable) continue;
-      waiter->answer = *judged;
-      waiter->wake.notify_all();
-      told_claimable = true;
-    } else {
-      waiter->finish(*judged);
+      goes_on = true;
+    } else if (std::holds_alternative<Claimable>(**judged) && waiter->what.will_claim) {
+      goes_on = std::exchange(told_claimable, true);
     }
+    if (!goes_on || waiter->overdue) told.push_back(take(waiter, std::move(*judged)));
   }
   if (group.changed) {
     group.next_read = now;

@@ -26,6 +26,7 @@ enum class errc {
   corrupt,               // what the store holds cannot be trusted
   wrong_process,         // a forked child used its parent's store
   shutting_down,         // shutdown() was called
+  cancelled,             // surely not applied: the caller cancelled it before it was sent
   stale_fence,           // an administrator's fence is not the record's any more
   unsupported,           // this store cannot do that
   internal,              // a broken invariant: please report it

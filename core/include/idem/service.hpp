@@ -31,6 +31,8 @@
 
 namespace idem {
 
+class AsyncService;
+
 namespace detail {
 class ServiceImpl;
 struct LeaseState;
@@ -253,6 +255,7 @@ class IdempotencyService {
   [[nodiscard]] const Policy& policy(std::string_view biz_type) const;
 
  private:
+  friend class AsyncService;  // async.hpp: the same service, for Boost.Asio
   [[nodiscard]] result<ExecuteOutcome> run(const Request& request, const Action& action,
                                            const CallOptions& options);
   std::shared_ptr<detail::ServiceImpl> impl_;
