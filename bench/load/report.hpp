@@ -3,21 +3,17 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "idem/store.hpp"
+#include "load/json.hpp"
 #include "load/machine.hpp"
 #include "load/round.hpp"
 #include "load/statistics.hpp"
 
 namespace idem::bench {
-
-using Json = nlohmann::ordered_json;
-
-inline constexpr const char* kReportSchema = "idem.bench/1";
 
 // What makes a row void.
 struct Limits {
@@ -72,7 +68,5 @@ void judge(Row& row, const Workload& workload, const Limits& limits, double free
 
 // Every number of every table, unrounded; durations in nanoseconds; null where there is none.
 [[nodiscard]] Json to_json(const Report& report);
-
-[[nodiscard]] std::string_view to_string(Durability tier) noexcept;
 
 }  // namespace idem::bench

@@ -10,7 +10,9 @@ void add_bench(CLI::App& root, Context& context) {
   family->require_subcommand(1);
   family->footer("Examples:\n  idem bench run --quick\n");
   add_bench_run(*family, context);
+  add_bench_contention(*family, context);
   add_bench_compare(*family, context);
+  add_bench_report(*family, context);
 }
 
 }  // namespace idem::cli
