@@ -36,8 +36,7 @@ class SetAsker final : public Asker {
   explicit SetAsker(Connection connection)
       : connection_(std::move(connection)),
         token_(Owner::random().hex()),
-        lease_ms_(std::to_string(
-            kContentionLease.count() / 1000)) {}
+        lease_ms_(std::to_string(kContentionLease.count() / 1000)) {}
 
   Heard claim(const Request& request) override {
     key_ = "bare:" + request.key.tenant + ":" + request.key.key;

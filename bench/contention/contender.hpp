@@ -68,7 +68,12 @@ struct Place {
   std::string backend;  // "sqlite"
   Fixture fixture;
   bool is_private = true;
+  bool counts_itself = false;  // its layers are CountingStores
 };
+
+// A private tier over private stores of two backends, for Place::counts_itself.
+[[nodiscard]] result<Fixture> counted_tier(const std::string& front, const std::string& back,
+                                           Clock& clock);
 
 struct Contender {
   std::string name;     // "redis SET NX", "redis", "sqlite in transaction": unique

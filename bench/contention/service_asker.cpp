@@ -32,8 +32,9 @@ ServiceOptions contention_options(Clock& clock) {
   return options;
 }
 
-ServiceAsker::ServiceAsker(const StorePtr& store, Clock& clock)
-    : service_(std::make_shared<CountingStore>(store), contention_options(clock)) {}
+ServiceAsker::ServiceAsker(const StorePtr& store, Clock& clock, bool counts)
+    : service_(counts ? store : std::make_shared<CountingStore>(store), contention_options(clock)) {
+}
 
 Heard ServiceAsker::claim(const Request& request) {
   const std::uint64_t before = trips_of_this_thread();
@@ -70,8 +71,8 @@ Contender store_contender(const Place& place, Clock& clock) {
   made.how = "the store behind the service: one claim, autocommit";
   made.durability = place.fixture.store->capabilities().durability;
   const StorePtr store = place.fixture.store;
-  made.enter = [store, &clock]() -> result<std::unique_ptr<Asker>> {
-    return std::make_unique<ServiceAsker>(store, clock);
+  made.enter = [store, &clock, counts = place.counts_itself]() -> result<std::unique_ptr<Asker>> {
+    return std::make_unique<ServiceAsker>(store, clock, counts);
   };
   if (!place.is_private) {
     made.tidy = [store](const std::string& tenant) { remove_tenant(*store, tenant); };

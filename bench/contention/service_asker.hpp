@@ -13,8 +13,9 @@ namespace idem::bench {
 
 class ServiceAsker : public Asker {
  public:
-  // `store` may be shared with other askers; trips are counted for this thread alone.
-  ServiceAsker(const StorePtr& store, Clock& clock);
+  // `store` may be shared with other askers; trips are counted for this thread alone, and by the
+  // store itself if it `counts`.
+  ServiceAsker(const StorePtr& store, Clock& clock, bool counts = false);
 
   Heard claim(const Request& request) override;
   bool complete(std::string_view result) override;

@@ -1,6 +1,7 @@
 #include "load/report.hpp"
 
 #include "load/json.hpp"
+#include "load/slo.hpp"
 
 namespace idem::bench {
 namespace {
@@ -44,6 +45,8 @@ Json to_json(const Row& row, bool open_loop) {
   out["errors"] = row.total.errors;
   out["latency_ns"] = to_json(row.total.uncorrected);
   out["corrected_latency_ns"] = open_loop ? to_json(row.total.corrected) : Json(nullptr);
+  out["claim_ns"] = to_json(all_claims(row.total.uncorrected));
+  out["corrected_claim_ns"] = open_loop ? to_json(all_claims(row.total.corrected)) : Json(nullptr);
   out["schedule_lag_ns"] = to_json(row.total.lag);
   out["longest_wait_ns"] = row.longest_wait();
   out["offered_rate_reached"] = open_loop ? Json(row.reached) : Json(nullptr);

@@ -26,7 +26,8 @@ struct Row {
   std::string store;
   std::string url;  // without password; "" if private
   Durability durability = Durability::none;
-  bool server = false;  // its work is done in another process
+  bool server = false;         // its work is done in another process
+  bool multi_process = false;  // several processes can share it
   std::uint32_t clients = 1;
   std::string skipped;              // why nothing was measured; "" otherwise
   std::vector<double> rates;        // successful operations/s, a round each

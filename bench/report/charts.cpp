@@ -26,7 +26,7 @@ Json mark_line(double at, const std::string& name, bool horizontal) {
   return Json{{"silent", true},
               {"symbol", "none"},
               {"lineStyle", {{"type", "dashed"}}},
-              {"label", {{"formatter", name}, {"position", "insideEndTop"}}},
+              {"label", {{"formatter", name}, {"position", horizontal ? "insideEndTop" : "end"}}},
               {"data", Json::array({Json{{horizontal ? "yAxis" : "xAxis", at}}})}};
 }
 
@@ -54,7 +54,7 @@ PageChart interval_chart(std::string id, std::string title, const std::vector<In
                          Unit unit, double mark, const std::string& mark_name) {
   Json option = base(unit);
   option.erase("legend");
-  option["grid"]["top"] = 16;
+  option["grid"]["top"] = 24;
   option["xAxis"] = value_axis(unit, true, unit == Unit::nanos ? "time" : "per second");
   Json labels = Json::array();
   Json middles = Json::array();

@@ -43,6 +43,10 @@ result<Page> made(const Json& document) {
     page = page_of_run(document);
   } else if (kind == "contention") {
     page = page_of_contention(document);
+  } else if (kind == "choose") {
+    page = page_of_choose(document);
+  } else if (kind == "capacity") {
+    page = page_of_capacity(document);
   } else {
     return fail(errc::invalid_argument, fmt::format("a measurement of kind '{}' is not known "
                                                     "here: made by a newer idem?",

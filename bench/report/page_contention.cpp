@@ -96,7 +96,8 @@ PageSection grid_section(const Json& document, const std::string& keys) {
                     count_figure(document, "plan.claims_of_hot_key")));
   PageTable table;
   table.title = "keys " + keys;
-  table.caption = "OF BARE: the rate as a multiple of the bare protocol's, measured in the same rounds.";
+  table.caption =
+      "OF BARE: the rate as a multiple of the bare protocol's, measured in the same rounds.";
   table.columns = {{"CONTENDER", false, 0}, {"TIER", false, 3},      {"CLIENTS", true, 0},
                    {"CLAIMS/S", true, 0},   {"95% CI", false, 8},    {"OF BARE", true, 1},
                    {"WON", true, 4},        {"WINNER P50", true, 5}, {"P99", true, 6},
@@ -121,7 +122,8 @@ PageSection grid_section(const Json& document, const std::string& keys) {
                           time_figure(row, "loser_ns.p99"), rate_figure(row, "trips_per_claim"),
                           count_figure(row, "costs.lock_waits"),
                           row.value("void", false) ? "VOID" : ""});
-    cells.push_back({index_in(columns, count_figure(row, "clients") + " clients"),
+    cells.push_back({index_in(columns, count_figure(row, "clients") +
+                                           (row.at("clients") == 1 ? " client" : " clients")),
                      index_in(rows, text_figure(row, "contender")),
                      row.at("rate").at("median").get<double>()});
   }

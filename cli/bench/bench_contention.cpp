@@ -78,10 +78,23 @@ struct Field {
   std::vector<bench::Contender> contenders;
 };
 
+// The two backends of a private tier: "tiered", "tiered/redis+sqlite".
+std::optional<std::pair<std::string, std::string>> layers_of(const bench::Subject& subject) {
+  if (!subject.is_private || !subject.name.starts_with("tiered")) return std::nullopt;
+  const std::size_t slash = subject.name.find('/');
+  const std::string both =
+      slash == std::string::npos ? "memory+sqlite" : subject.name.substr(slash + 1);
+  const std::size_t plus = both.find('+');
+  if (plus == std::string::npos) return std::nullopt;
+  return std::pair{both.substr(0, plus), both.substr(plus + 1)};
+}
+
 Field open_field(const std::vector<bench::Subject>& subjects) {
   Field field;
   for (const bench::Subject& subject : subjects) {
-    auto fixture = subject.open();
+    const auto layers = layers_of(subject);
+    auto fixture = layers ? bench::counted_tier(layers->first, layers->second, system_clock())
+                          : subject.open();
     if (!fixture) {
       bench::Contender absent;
       absent.name = subject.name;
@@ -91,7 +104,8 @@ Field open_field(const std::vector<bench::Subject>& subjects) {
       continue;
     }
     const std::string backend = fixture->store->capabilities().backend;
-    field.places.push_back({subject.name, backend, std::move(*fixture), subject.is_private});
+    field.places.push_back(
+        {subject.name, backend, std::move(*fixture), subject.is_private, layers.has_value()});
     auto here = bench::contenders_at(field.places.back(), system_clock());
     std::move(here.begin(), here.end(), std::back_inserter(field.contenders));
   }

@@ -31,13 +31,13 @@ ExitCode verdict(const bench::Report& report, bool strict) {
 }
 
 void tell_plan(const bench::SessionOptions& session, std::size_t subjects) {
-  std::fprintf(stderr,
-               "plan     %zu store%s x %zu client count%s x %u rounds of %s, interleaved, about %s "
-               "(Ctrl-C keeps what is done)\n",
-               subjects, subjects == 1 ? "" : "s", session.clients.size(),
-               session.clients.size() == 1 ? "" : "s", session.rounds + 1,
-               bench::duration_text(session.round_time.count() * 1000).c_str(),
-               bench::duration_text(bench::planned_time(session, subjects).count() * 1000).c_str());
+  tell(fmt::format(
+      "plan     {} store{} x {} client count{} x {} rounds of {}, interleaved, about {} (Ctrl-C "
+      "keeps what is done)",
+      subjects, subjects == 1 ? "" : "s", session.clients.size(),
+      session.clients.size() == 1 ? "" : "s", session.rounds + 1,
+      bench::duration_text(session.round_time.count() * 1000),
+      bench::duration_text(bench::planned_time(session, subjects).count() * 1000)));
 }
 
 ExitCode run(const BenchOptions& options, Context& context) {

@@ -72,7 +72,8 @@ function themed(option, theme) {
     tooltip: { ...option.tooltip, backgroundColor: theme.ground, textStyle: { color: theme.text } },
     xAxis: axis(option.xAxis),
     yAxis: axis(option.yAxis),
-    aria: { enabled: true, decal: { show: true } },
+    // A pattern over a heat map would hide the figures in its cells.
+    aria: { enabled: true, decal: { show: option.series.every((one) => one.type !== 'heatmap') } },
   };
 }
 
