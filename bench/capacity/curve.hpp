@@ -13,7 +13,7 @@ struct CurvePoint {
   double achieved = 0;  // of them, answered; median of the rounds
   bool reached = true;  // the offered rate was
   Histogram claims;     // from the due time, all rounds
-  bool within = false;  // the rate was reached, and the latency goal held
+  bool within = false;  // the rate was reached, and most rounds kept the goal
 };
 
 // p99 may grow to so many times that of the lightest load before the curve counts as bent.

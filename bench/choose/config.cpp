@@ -45,7 +45,7 @@ Written store_of(const Candidate& chosen) {
 std::string config_for(const Candidate& chosen, const Needs& needs) {
   const Written store = store_of(chosen);
   return fmt::format(
-      "# chosen by idem bench choose for {} processes on {} hosts, tier '{}'\n"
+      "# chosen by idem bench choose for {} process(es), {} host(s), tier '{}'\n"
       "idempotency:\n"
       "{}"
       "  store: {}\n"

@@ -12,7 +12,7 @@ void Costs::add(const Costs& other) {
 
 std::vector<Contender> contenders_at(const Place& place, Clock& clock) {
   std::vector<Contender> all;
-  for (auto* kind : {bare_sqlite, bare_redis}) {
+  for (auto* kind : {bare_sqlite, bare_redis, bare_mysql}) {
     for (Contender& bare : kind(place, clock)) all.push_back(std::move(bare));
   }
   const std::string against = all.empty() ? "" : all.front().name;

@@ -100,6 +100,7 @@ void set_against(std::vector<Contender>& contenders);
 [[nodiscard]] std::vector<Contender> bare_sqlite(const Place& place, Clock& clock);
 [[nodiscard]] std::vector<Contender> sqlite_transaction(const Place& place, Clock& clock);
 [[nodiscard]] std::vector<Contender> bare_redis(const Place& place, Clock& clock);
+[[nodiscard]] std::vector<Contender> bare_mysql(const Place& place, Clock& clock);
 
 // How long a claim of a contention lasts.
 inline constexpr Micros kContentionLease = std::chrono::seconds(60);

@@ -28,7 +28,11 @@ std::string table_text(const PageTable& table, std::size_t width) {
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '|' || c == '<' || c == '`' || c == '*' || c == '_' || c == '[') out += '\\';
+    if (c == '<') {
+      out += "&lt;";
+      continue;
+    }
+    if (c == '|' || c == '`' || c == '*' || c == '_' || c == '[') out += '\\';
     out += c == '\n' ? ' ' : c;
   }
   return out;

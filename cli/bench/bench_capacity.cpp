@@ -66,6 +66,7 @@ ExitCode capacity(const CapacityChoice& choice, Context& context) {
   options = bench::fit_into(options, subjects.size(),
                             choice.time.value_or(choice.quick ? kQuickTime : kUsualTime));
   Json document = new_document("capacity");
+  const StopOnSignal stop;  // before anybody can know that it runs
   tell(fmt::format(
       "plan     {} stores x {} steps x {} rounds of {}, interleaved, about {} (Ctrl-C "
       "keeps what is done)",
@@ -74,7 +75,6 @@ ExitCode capacity(const CapacityChoice& choice, Context& context) {
       bench::duration_text(bench::planned_time(options, subjects.size()).count() * 1000)));
   bench::Capacity found;
   {
-    const StopOnSignal stop;
     BenchProgress progress;
     found = bench::run_capacity(options, subjects, system_clock(), stop.flag(),
                                 [&](const bench::CapacityStep& step) {

@@ -93,6 +93,7 @@ ExitCode choose(const ChooseChoice& asked, Context& context) {
   must(bench::check_workload(plan.capacity.workload));
   if (plan.at_rate) must(bench::check_workload(plan.at_rate->workload));
   Json document = new_document("choose");
+  const StopOnSignal stop;  // before anybody can know that it runs
   tell(
       fmt::format("plan     {} stores x {} rounds{}, interleaved, about {} (Ctrl-C keeps what is "
                   "done)",
@@ -103,7 +104,6 @@ ExitCode choose(const ChooseChoice& asked, Context& context) {
   machine.cores = document.at("machine").at("cores").get<unsigned>();
   bench::Choice found;
   {
-    const StopOnSignal stop;
     BenchProgress progress;
     found = bench::run_choice(
         options, subjects, machine, system_clock(), stop.flag(),

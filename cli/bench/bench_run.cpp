@@ -55,9 +55,9 @@ ExitCode run(const BenchOptions& options, Context& context) {
     print_text(bench::header_text(report, width));
     std::fflush(stdout);
   }
+  const StopOnSignal stop;  // before anybody can know that it runs
   tell_plan(session, subjects.size());
   {
-    const StopOnSignal stop;
     BenchProgress progress;
     bench::run_session(
         session, subjects, system_clock(), stop.flag(),

@@ -28,15 +28,25 @@ Subject reference(const std::string& name) {
 
 const std::atomic<bool> kGoOn{false};
 
+Machine some_machine() {
+  Machine machine;
+  machine.cpu = "a cpu";
+  machine.cores = 2;
+  machine.load_average = 0.1;
+  machine.build = "release";
+  machine.filesystem = "ext4";
+  return machine;
+}
+
 Json with_header(const char* kind, Json found) {
   Json document{{"schema", kReportSchema},
                 {"kind", kind},
                 {"version", "0"},
                 {"started", "2026-01-01T00:00:00Z"},
                 {"command", "idem bench"},
-                {"machine", to_json(Machine{.cpu = "a cpu", .cores = 2})},
-                {"warnings", Json::array({"a warning"})}};
+                {"machine", to_json(some_machine())}};
   document.update(found);
+  document["warnings"] = Json::array({"a warning"});
   return document;
 }
 
@@ -60,9 +70,9 @@ Json choose_document() {
   options.needs.clients = 2;
   options.needs.slo = Slo{0.99, 1'000'000'000, "p99<1s"};
   options.budget = 2s;
-  return with_header(
-      "choose", to_json(run_choice(options, {reference("a"), reference("b")}, Machine{.cores = 2},
-                                   system_clock(), kGoOn, [](const Progress&, bool) {})));
+  return with_header("choose",
+                     to_json(run_choice(options, {reference("a"), reference("b")}, some_machine(),
+                                        system_clock(), kGoOn, [](const Progress&, bool) {})));
 }
 
 Json capacity_document() {
@@ -187,8 +197,9 @@ TEST_P(EveryPage, FitsSixtyColumnsWithoutEscapes) {
   std::size_t begin = 0;
   while (begin < text.size()) {
     const std::size_t end = text.find('\n', begin);
-    if (text.substr(begin, end - begin).find("# ") == std::string::npos)  // a remark of the YAML
-      EXPECT_LE(end - begin, 60U) << text.substr(begin, end - begin);
+    const std::string line = text.substr(begin, end - begin);
+    const bool remark = line.find("# ") != std::string::npos;  // of the YAML
+    EXPECT_TRUE(remark || line.size() <= 60) << line;
     begin = end + 1;
   }
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
@@ -218,19 +229,21 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryPage,
                                            Kind{"choose", choose_document},
                                            Kind{"capacity", capacity_document},
                                            Kind{"contention", contention_document}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& one) { return std::string(one.param.name); });
 
 TEST(Page, B44_RolesAreApartInTextAndHtml) {
   const Json document = run_document();
   const Page page = page_of(document).value();
   for (const std::string& text : {to_text(page, 200), to_html(page, document, "")}) {
-    for (const char* column : {"WIN P50", "COMPLETE P99", "REPLAY P99", "BUSY P99"})
+    for (const char* column : {"WIN P50", "COMPLETE P99", "REPLAY P99"})
       EXPECT_THAT(text, HasSubstr(column));
   }
+  // In text a column stands only if something stands in it.
+  EXPECT_THAT(to_html(page, document, ""), HasSubstr("BUSY P99"));
 }
 
 TEST(Machine, B41_DebugTmpfsAndBusyAreEachWarnedOfWithACure) {
-  Machine machine{.cores = 2, .load_average = 0.1, .build = "release", .filesystem = "ext4"};
+  Machine machine = some_machine();
   EXPECT_TRUE(doubts_about(machine).empty());
   machine.build = "asan";
   EXPECT_THAT(doubts_about(machine).at(0), HasSubstr("--preset release"));

@@ -62,8 +62,9 @@ TEST_P(Rule, B33_ChoosesTheSimplestThatMeetsTheNeeds) {
   const Decision decision = decide(needs, all);
   EXPECT_EQ(decision.chosen ? all[*decision.chosen].store : "", GetParam().chosen);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].store == GetParam().falls)
+    if (all[i].store == GetParam().falls) {
       EXPECT_THAT(decision.against[i], Contains(HasSubstr(GetParam().because)));
+    }
   }
 }
 
@@ -152,8 +153,8 @@ const Case kCases[] = {
      [](N, A all) { named(all, "memory").capacity = 1e9; }, "sqlite", "memory", "tier"},
 };
 static_assert(std::size(kCases) >= 25);
-INSTANTIATE_TEST_SUITE_P(Table, Rule, ::testing::ValuesIn(kCases), [](const auto& info) {
-  std::string name = info.param.what;
+INSTANTIATE_TEST_SUITE_P(Table, Rule, ::testing::ValuesIn(kCases), [](const auto& one) {
+  std::string name = one.param.what;
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
