@@ -64,7 +64,8 @@ void add_recommendation(Page& page, const Json& document) {
 PageTable candidates_table(const Json& document) {
   PageTable table;
   table.caption =
-      "AT THE RATE: claims from their due time, whatever they were told. Tiers promise different "
+      "AT THE RATE: claims from their due time, whatever they were told; a p99 of fewer than 100 "
+      "claims is the longest of them. Tiers promise different "
       "things: rates of different tiers are not ranked.";
   table.columns = {{"STORE", false, 0},
                    {"TIER", false, 0},
@@ -73,6 +74,7 @@ PageTable candidates_table(const Json& document) {
                    {"AT THE RATE: P50", true, 4},
                    {"P99", true, 1},
                    {"P99.9", true, 3},
+                   {"OF CLAIMS", true, 6},
                    {"REPLAY P99", true, 2},
                    {"ERRORS", true, 1},
                    {"FITS", false, 0}};
@@ -87,6 +89,7 @@ PageTable candidates_table(const Json& document) {
                           time_figure(at_rate, "corrected_claim_ns.p50"),
                           time_figure(at_rate, "corrected_claim_ns.p99"),
                           time_figure(at_rate, "corrected_claim_ns.p999"),
+                          count_figure(at_rate, "corrected_claim_ns.count"),
                           time_figure(at_rate, "corrected_latency_ns.replay.p99"),
                           errors_figure(paced == nullptr ? *closed : at_rate),
                           one.at("fits").get<bool>() ? "yes" : "no"});

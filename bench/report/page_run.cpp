@@ -110,10 +110,11 @@ void add_row_charts(PageSection& section, const std::string& prefix, const Json&
       "Median of the rounds and its 95% interval, logarithmic. The tier stands beside the name: "
       "stores of different tiers promise different things and are not ranked against each other.";
   const std::string from = open_loop ? " from the due time" : "";
-  section.charts.push_back(
-      percentile_chart(prefix + "-winner", "Winner's claim by percentile" + from, winners));
-  section.charts.push_back(
-      percentile_chart(prefix + "-replay", "Replay by percentile" + from, replays));
+  for (const PageChart& chart :
+       {percentile_chart(prefix + "-winner", "Winner's claim by percentile" + from, winners),
+        percentile_chart(prefix + "-replay", "Replay by percentile" + from, replays)}) {
+    if (!chart.option.at("series").empty()) section.charts.push_back(chart);
+  }
   section.charts.push_back(rounds_chart(prefix + "-rounds", rounds));
 }
 
