@@ -1,37 +1,10 @@
 #include "load/report.hpp"
 
-#include <cmath>
+#include "load/json.hpp"
+#include "load/slo.hpp"
 
 namespace idem::bench {
 namespace {
-
-// JSON knows no NaN; an absent figure is null, never 0.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json optional_number(std::optional<Nanos> value) { return value ? Json(*value) : Json(nullptr); }
-
-Json to_json(const Summary& summary, const std::vector<double>& rounds) {
-  if (rounds.empty()) return nullptr;
-  Json out;
-  out["median"] = number(summary.median);
-  out["ci95"] = summary.ci95 ? Json::array({summary.ci95->low, summary.ci95->high}) : Json(nullptr);
-  out["min"] = number(summary.min);
-  out["max"] = number(summary.max);
-  out["rounds"] = rounds;
-  return out;
-}
-
-Json to_json(const Histogram& histogram) {
-  if (histogram.count() == 0) return nullptr;
-  return Json{{"count", histogram.count()},
-              {"mean", number(histogram.mean())},
-              {"min", histogram.min()},
-              {"p50", *histogram.quantile(0.5)},
-              {"p90", *histogram.quantile(0.9)},
-              {"p99", *histogram.quantile(0.99)},
-              {"p999", *histogram.quantile(0.999)},
-              {"max", histogram.max()}};
-}
 
 Json to_json(const Latencies& latencies) {
   Json out = Json::object();
@@ -72,6 +45,8 @@ Json to_json(const Row& row, bool open_loop) {
   out["errors"] = row.total.errors;
   out["latency_ns"] = to_json(row.total.uncorrected);
   out["corrected_latency_ns"] = open_loop ? to_json(row.total.corrected) : Json(nullptr);
+  out["claim_ns"] = to_json(all_claims(row.total.uncorrected));
+  out["corrected_claim_ns"] = open_loop ? to_json(all_claims(row.total.corrected)) : Json(nullptr);
   out["schedule_lag_ns"] = to_json(row.total.lag);
   out["longest_wait_ns"] = row.longest_wait();
   out["offered_rate_reached"] = open_loop ? Json(row.reached) : Json(nullptr);
@@ -79,21 +54,6 @@ Json to_json(const Row& row, bool open_loop) {
   out["generator_share"] = number(row.generator_share);
   out["checks"] = to_json(row.total.checks);
   return out;
-}
-
-Json to_json(const Machine& machine) {
-  return Json{{"cpu", machine.cpu},
-              {"cores", machine.cores},
-              {"virtual", machine.is_virtual},
-              {"kernel", machine.kernel},
-              {"governor", machine.governor.empty() ? Json(nullptr) : Json(machine.governor)},
-              {"load_average", number(machine.load_average)},
-              {"compiler", machine.compiler},
-              {"build", machine.build},
-              {"data_dir", machine.data_dir},
-              {"filesystem", machine.filesystem},
-              {"fdatasync_p50_ns", optional_number(machine.fdatasync_p50)},
-              {"fdatasync_p99_ns", optional_number(machine.fdatasync_p99)}};
 }
 
 Json to_json(const Workload& workload) {
@@ -110,21 +70,10 @@ Json to_json(const Workload& workload) {
 
 }  // namespace
 
-std::string_view to_string(Durability tier) noexcept {
-  switch (tier) {
-    case Durability::none:
-      return "none";
-    case Durability::process:
-      return "process";
-    case Durability::power:
-      return "power";
-  }
-  return "";
-}
-
 Json to_json(const Report& report) {
   Json out;
   out["schema"] = kReportSchema;
+  out["kind"] = "run";
   out["version"] = report.version;
   out["started"] = report.started;
   out["command"] = report.command;

@@ -3,21 +3,17 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "idem/store.hpp"
+#include "load/json.hpp"
 #include "load/machine.hpp"
 #include "load/round.hpp"
 #include "load/statistics.hpp"
 
 namespace idem::bench {
-
-using Json = nlohmann::ordered_json;
-
-inline constexpr const char* kReportSchema = "idem.bench/1";
 
 // What makes a row void.
 struct Limits {
@@ -30,7 +26,8 @@ struct Row {
   std::string store;
   std::string url;  // without password; "" if private
   Durability durability = Durability::none;
-  bool server = false;  // its work is done in another process
+  bool server = false;         // its work is done in another process
+  bool multi_process = false;  // several processes can share it
   std::uint32_t clients = 1;
   std::string skipped;              // why nothing was measured; "" otherwise
   std::vector<double> rates;        // successful operations/s, a round each
@@ -72,7 +69,5 @@ void judge(Row& row, const Workload& workload, const Limits& limits, double free
 
 // Every number of every table, unrounded; durations in nanoseconds; null where there is none.
 [[nodiscard]] Json to_json(const Report& report);
-
-[[nodiscard]] std::string_view to_string(Durability tier) noexcept;
 
 }  // namespace idem::bench

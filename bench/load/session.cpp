@@ -115,6 +115,7 @@ class Session {
     const Capabilities& can = fixture->store->capabilities();
     row.durability = can.durability;
     row.server = can.server_clock;
+    row.multi_process = can.multi_process;
     RoundTask now = task(row.clients);
     now.remove_after = !subjects_[subject].is_private;
     const RoundResult result = run_round(now, fixture->store, clock_, stop_);

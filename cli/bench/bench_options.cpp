@@ -25,27 +25,6 @@ constexpr std::uint32_t kOperationsMax = 20'000'000;
 constexpr std::uint32_t kRoundsUsual = 7;
 constexpr std::uint32_t kClientsMax = 1024;
 
-std::vector<std::uint32_t> parse_clients(const std::vector<std::string>& texts) {
-  std::vector<std::uint32_t> counts;
-  for (const std::string& text : texts) {
-    std::uint32_t count = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (problem != std::errc() || end != text.data() + text.size() || count == 0 ||
-        count > kClientsMax)
-      throw Failure::usage(
-          fmt::format("--clients: '{}' is no number from 1 to {}", text, kClientsMax));
-    if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
-  }
-  return counts;
-}
-
-std::uint32_t narrow(const char* option, std::optional<std::uint64_t> value, std::uint32_t usual,
-                     std::uint32_t most) {
-  if (!value) return usual;
-  if (*value == 0 || *value > most) throw Failure::usage(fmt::format("{}: 1 to {}", option, most));
-  return static_cast<std::uint32_t>(*value);
-}
-
 bench::Subject private_subject(const std::string& backend, const std::string& variant,
                                const std::string& name) {
   return {name,
@@ -118,6 +97,27 @@ void add_bench_options(CLI::App* app, BenchOptions& into) {
   add_text(app, "--out", into.out, "directory for results.json");
   app->add_flag("--quick", into.quick, "less precise, in less than 30s");
   app->add_flag("--strict", into.strict, "exit 1 also for warnings");
+}
+
+std::vector<std::uint32_t> parse_clients(const std::vector<std::string>& texts) {
+  std::vector<std::uint32_t> counts;
+  for (const std::string& text : texts) {
+    std::uint32_t count = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (problem != std::errc() || end != text.data() + text.size() || count == 0 ||
+        count > kClientsMax)
+      throw Failure::usage(
+          fmt::format("--clients: '{}' is no number from 1 to {}", text, kClientsMax));
+    if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
+  }
+  return counts;
+}
+
+std::uint32_t narrow(const char* option, std::optional<std::uint64_t> value, std::uint32_t usual,
+                     std::uint32_t most) {
+  if (!value) return usual;
+  if (*value == 0 || *value > most) throw Failure::usage(fmt::format("{}: 1 to {}", option, most));
+  return static_cast<std::uint32_t>(*value);
 }
 
 double parse_share(const std::string& option, const std::string& text) {

@@ -33,6 +33,13 @@ void add_bench_options(CLI::App* app, BenchOptions& into);
 [[nodiscard]] bench::SessionOptions session_options(const BenchOptions& options,
                                                     std::size_t subjects);
 
+// Without repetitions. Throws Failure (usage).
+[[nodiscard]] std::vector<std::uint32_t> parse_clients(const std::vector<std::string>& texts);
+
+// `usual` if there is none; 1 to `most`. Throws Failure (usage).
+[[nodiscard]] std::uint32_t narrow(const char* option, std::optional<std::uint64_t> value,
+                                   std::uint32_t usual, std::uint32_t most);
+
 // "5%" or "0.05" -> 0.05. Throws Failure naming `option`.
 [[nodiscard]] double parse_share(const std::string& option, const std::string& text);
 

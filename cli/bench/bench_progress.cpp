@@ -43,8 +43,15 @@ BenchProgress::~BenchProgress() {
   std::fflush(stderr);
 }
 
-void BenchProgress::show(const bench::Progress& progress) {
-  std::string line = line_of(progress);
+void BenchProgress::show(const bench::Progress& progress) { draw(line_of(progress)); }
+
+void BenchProgress::show(std::uint32_t done, std::uint32_t all, const std::string& what,
+                         Micros left) {
+  draw(fmt::format("step {}/{}  {}  {} left", done + 1, all, what,
+                   bench::duration_text(left.count() * 1000)));
+}
+
+void BenchProgress::draw(std::string line) {
   if (terminal_) {
     line.resize(width_ - 1, ' ');
     std::fprintf(stderr, "\r%s", line.c_str());

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <string>
 
 #include "load/session.hpp"
 
@@ -17,8 +18,11 @@ class BenchProgress {
   BenchProgress& operator=(const BenchProgress&) = delete;
 
   void show(const bench::Progress& progress);
+  // "step 3/80", and the rest of the line.
+  void show(std::uint32_t done, std::uint32_t all, const std::string& what, Micros left);
 
  private:
+  void draw(std::string line);
   bool terminal_;
   std::size_t width_;
   bool drawn_ = false;

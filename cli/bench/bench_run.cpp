@@ -3,12 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "bench/bench_commands.hpp"
 #include "bench/bench_options.hpp"
+#include "bench/bench_output.hpp"
 #include "bench/bench_progress.hpp"
 #include "load/render.hpp"
 #include "load/units.hpp"
@@ -16,47 +15,6 @@
 namespace idem::cli {
 
 namespace {
-
-// What was typed, passwords hidden.
-std::string command_text() {
-  std::ifstream file("/proc/self/cmdline");
-  std::string text;
-  for (std::string word; std::getline(file, word, '\0');) {
-    std::string shown;
-    std::size_t at = 0;
-    while (at <= word.size()) {  // --stores takes several URLs in one word
-      const std::size_t end = std::min(word.find(',', at), word.size());
-      const std::string part = word.substr(at, end - at);
-      const std::size_t value = part.starts_with("--") ? part.find('=') + 1 : 0;
-      const auto url = StoreUrl::parse(part.substr(value));
-      shown += part.substr(0, value) + (url ? url->redacted() : part.substr(value));
-      if (end < word.size()) shown += ',';
-      at = end + 1;
-    }
-    text += (text.empty() ? "" : " ") + shown;
-  }
-  return text;
-}
-
-std::string utc_text(Time at) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch());
-  const std::time_t whole = seconds.count();
-  std::tm parts{};
-  gmtime_r(&whole, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
-
-void save(const std::string& dir, const bench::Report& report) {
-  std::error_code problem;
-  std::filesystem::create_directories(dir, problem);
-  const std::string path = dir + "/results.json";
-  std::ofstream file(path);
-  file << bench::to_json(report).dump(1) << '\n';
-  if (!file.flush())
-    throw Failure(fail(errc::cannot_open, "cannot write " + path)).from("--out " + dir);
-  std::fprintf(stderr, "results  %s\n", path.c_str());
-}
 
 ExitCode verdict(const bench::Report& report, bool strict) {
   if (report.interrupted) return ExitCode::interrupted;
@@ -73,13 +31,13 @@ ExitCode verdict(const bench::Report& report, bool strict) {
 }
 
 void tell_plan(const bench::SessionOptions& session, std::size_t subjects) {
-  std::fprintf(stderr,
-               "plan     %zu store%s x %zu client count%s x %u rounds of %s, interleaved, about %s "
-               "(Ctrl-C keeps what is done)\n",
-               subjects, subjects == 1 ? "" : "s", session.clients.size(),
-               session.clients.size() == 1 ? "" : "s", session.rounds + 1,
-               bench::duration_text(session.round_time.count() * 1000).c_str(),
-               bench::duration_text(bench::planned_time(session, subjects).count() * 1000).c_str());
+  tell(fmt::format(
+      "plan     {} store{} x {} client count{} x {} rounds of {}, interleaved, about {} (Ctrl-C "
+      "keeps what is done)",
+      subjects, subjects == 1 ? "" : "s", session.clients.size(),
+      session.clients.size() == 1 ? "" : "s", session.rounds + 1,
+      bench::duration_text(session.round_time.count() * 1000),
+      bench::duration_text(bench::planned_time(session, subjects).count() * 1000)));
 }
 
 ExitCode run(const BenchOptions& options, Context& context) {
@@ -87,7 +45,7 @@ ExitCode run(const BenchOptions& options, Context& context) {
   const bench::SessionOptions session = session_options(options, subjects.size());
   bench::Report report;
   report.version = IDEM_VERSION;
-  report.started = utc_text(system_clock().now());
+  report.started = started_text();
   report.command = command_text();
   report.machine = bench::look_at_machine(std::filesystem::temp_directory_path().string());
   report.warnings = bench::doubts_about(report.machine);
@@ -97,9 +55,9 @@ ExitCode run(const BenchOptions& options, Context& context) {
     print_text(bench::header_text(report, width));
     std::fflush(stdout);
   }
+  const StopOnSignal stop;  // before anybody can know that it runs
   tell_plan(session, subjects.size());
   {
-    const StopOnSignal stop;
     BenchProgress progress;
     bench::run_session(
         session, subjects, system_clock(), stop.flag(),
@@ -110,7 +68,7 @@ ExitCode run(const BenchOptions& options, Context& context) {
   } else {
     print_text("\n" + bench::results_text(report, width));
   }
-  if (!options.out.empty()) save(options.out, report);
+  if (!options.out.empty()) save_report(options.out, bench::to_json(report));
   return verdict(report, options.strict);
 }
 

@@ -34,7 +34,7 @@ Comparison only_row(const Json& before, const Json& after) {
 }
 
 // The promise of the two directions: equal builds are not told apart, a fifth less is found.
-TEST(Compare, EqualSourcesAreTheSameInNineOfTenAndATwentyPercentLossIsFound) {
+TEST(Compare, B39_B45_EqualSourcesAreTheSameInNineOfTenAndATwentyPercentLossIsFound) {
   int same = 0;
   int found = 0;
   constexpr int kPairs = 200;

@@ -28,7 +28,7 @@ std::vector<Nanos> recorded_sample() {
 }
 
 // A report whose p99 is off by more than a percent lies about small differences.
-TEST(Histogram, QuantilesAreWithinOnePercentOfExact) {
+TEST(Histogram, B38_QuantilesAreWithinOnePercentOfExact) {
   const auto sample = recorded_sample();
   Histogram histogram;
   for (const Nanos value : sample) histogram.record(value);

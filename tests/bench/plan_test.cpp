@@ -20,7 +20,7 @@ Workload workload(const char* keys) {
   return made;
 }
 
-TEST(Plan, SameSeedSamePlanOtherSeedOtherPlan) {
+TEST(Plan, B42_SameSeedSamePlanOtherSeedOtherPlan) {
   for (const char* keys : {"unique", "hot:64", "zipf:1000"}) {
     Workload w = workload(keys);
     w.duplicates = 0.2;

@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Broken{Rig::loses_records, "lost after it was completed"},
                       Broken{Rig::never_completes, "left processing"}));
 
-TEST(Round, AStoreThatFailsHalfItsCallsShowsBothRatesAndTheCode) {
+TEST(Round, B35_AStoreThatFailsHalfItsCallsShowsBothRatesAndTheCode) {
   Bench bench(mixed(2000));
   const RoundResult result = bench.run(rigged(Rig::fails_half), 2);
   EXPECT_LT(result.succeeded, result.attempted * 3 / 4);
@@ -105,7 +105,7 @@ TEST(Round, AStoreThatFailsHalfItsCallsShowsBothRatesAndTheCode) {
 
 // A stall of one second at 1000/s keeps a thousand callers waiting, not only those few whose calls
 // were under way.
-TEST(Round, OnlyCorrectedLatencyShowsAStall) {
+TEST(Round, B36_OnlyCorrectedLatencyShowsAStall) {
   Workload w;
   w.operations = 3000;
   w.rate = 1500;

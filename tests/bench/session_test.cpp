@@ -70,7 +70,7 @@ struct Broken {
 class RiggedSession : public ::testing::TestWithParam<Broken> {};
 
 // The row is void, for a stated reason, beside an honest row that is not.
-TEST_P(RiggedSession, VoidsItsRowAndNoOther) {
+TEST_P(RiggedSession, B34_VoidsItsRowAndNoOther) {
   SessionOptions options = short_session();
   options.rounds = 1;
   const Report report =
@@ -127,7 +127,7 @@ TEST(Session, TakesItsRecordsAwayFromASharedStore) {
   EXPECT_EQ(store->stats()->records(), 1U);
 }
 
-TEST(Session, AStoreThatCostsNothingIsMarkedClientBound) {
+TEST(Session, B40_AStoreThatCostsNothingIsMarkedClientBound) {
   Row row;
   row.clients = 2;
   row.rates = {900, 900, 900, 900, 900, 900};
@@ -151,7 +151,7 @@ TEST(Session, AServersRowIsClientBoundByItsClientsProcessorTime) {
   EXPECT_FALSE(row.client_bound);
 }
 
-TEST(Session, AnOfferedRateThatIsNotReachedIsSaidInWords) {
+TEST(Session, B37_AnOfferedRateThatIsNotReachedIsSaidInWords) {
   Report report;
   report.rounds = 6;
   report.workload.rate = 20'000;
@@ -165,7 +165,7 @@ TEST(Session, AnOfferedRateThatIsNotReachedIsSaidInWords) {
               HasSubstr("offered 20.0k/s, achieved 14.0k/s: the queue grows"));
 }
 
-TEST(Session, RolesAreApartInJsonAndCorrectedOnlyInTheOpenLoop) {
+TEST(Session, B44_RolesAreApartInJsonAndCorrectedOnlyInTheOpenLoop) {
   SessionOptions options = short_session();
   options.workload.rate = 20'000;
   options.rounds = 1;

@@ -16,7 +16,7 @@ std::vector<double> one_to(std::size_t n) {
 }
 
 // Five rounds hold the median with 93.75 % at best: no interval may be claimed.
-TEST(Statistics, FewerThanSixRoundsCarryNoInterval) {
+TEST(Statistics, B39_FewerThanSixRoundsCarryNoInterval) {
   for (std::size_t n = 0; n < 6; ++n) EXPECT_EQ(median_interval(one_to(n)), std::nullopt) << n;
   EXPECT_TRUE(median_interval(one_to(6)).has_value());
 }

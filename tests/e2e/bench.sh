@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# A benchmark that leaves servers behind, ends with the wrong status or garbles a log is not run twice.
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+export TMPDIR=$work/tmp
+mkdir "$TMPDIR"
+
+short=(--time 1s --rounds 1)
+nothing_left() {
+  [ -z "$(ls -A "$TMPDIR")" ] || fail_test "left behind in TMPDIR: $(ls -A "$TMPDIR")"
+  ! pgrep -f "$TMPDIR" >/dev/null || fail_test "still running: $(pgrep -af "$TMPDIR")"
+}
+
+# Exit status: done, no store meets the needs, usage, nothing reached.
+expect_exit 0 idem bench choose --stores memory,sqlite --rate 20 --clients 2 --out choice "${short[@]}"
+expect_text out 'RECOMMENDED sqlite'
+expect_text out "memory falls: its tier is 'none', 'process' is needed"
+expect_exit 1 idem bench choose --stores memory "${short[@]}"
+expect_exit 2 idem bench choose --slo 'p99<5ms'
+expect_text err '--slo needs --rate'
+expect_exit 2 idem bench choose --rate 10 --slo 'p99=5ms'
+expect_exit 2 idem bench capacity --stores memroy
+expect_exit 2 idem bench contention --keys zipf:10
+expect_exit 4 idem bench choose --stores redis://127.0.0.1:1 "${short[@]}"
+expect_exit 4 idem bench capacity --stores redis://127.0.0.1:1 "${short[@]}"
+expect_exit 4 idem bench contention --stores redis://127.0.0.1:1 "${short[@]}"
+expect_exit 1 idem bench capacity --stores memory --clients 1 --slo 'p50<1us' "${short[@]}"
+expect_exit 0 idem bench capacity --stores memory --clients 1 --slo 'p50<10s' "${short[@]}"
+
+# The recommendation is ready to use.
+python3 -c 'import json; print(json.load(open("choice/results.json"))["config"])' >chosen.yml
+expect_exit 0 idem config check --config chosen.yml
+for file in results.json report.html report.md report.csv; do
+  [ -s "choice/$file" ] || fail_test "no choice/$file"
+done
+
+# B49: made again, it is the same.
+expect_exit 0 idem bench report choice/results.json --out again
+for file in results.json report.html report.md report.csv; do
+  cmp "choice/$file" "again/$file" || fail_test "$file differs when it is made again"
+done
+
+# B31: a store that cannot be had is skipped, with its reason, and the others are measured.
+expect_exit 0 idem bench contention --stores memory,redis://127.0.0.1:1 --clients 2 "${short[@]}"
+expect_text out 'redis://127.0.0.1:1 skipped: unavailable'
+expect_text out 'memory: a duplicate is refused at once'
+
+# B41: warnings fail a strict run. The load of a machine can always be above nothing, so a tmpfs is
+# what is warned of here where there is one.
+if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
+  mkdir -p /dev/shm/idem-bench-$$
+  expect_exit 1 env TMPDIR=/dev/shm/idem-bench-$$ idem bench contention --stores memory --clients 1 --strict "${short[@]}"
+  expect_text out 'is a tmpfs'
+  rmdir /dev/shm/idem-bench-$$
+fi
+
+# Output to a file: no escapes, no carriage returns, nothing wider than told.
+expect_exit 0 env COLUMNS=60 idem bench contention --stores sqlite,memory --clients 2 "${short[@]}"
+if grep -q -e $'\r' -e $'\033' out err; then fail_test 'escapes in piped output'; fi
+cat out err >both
+awk 'length($0) > 60 { print "wider than 60: " $0; bad = 1 } END { exit bad }' both || fail_test 'wraps'
+
+# On a terminal of 60 columns: one line that is rewritten, never a second one.
+cat >terminal.py <<'PYTHON'
+import fcntl, os, pty, struct, sys, termios
+pid, master = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    os.execvp(sys.argv[1], sys.argv[1:])
+seen = b""
+while True:
+    try:
+        piece = os.read(master, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    seen += piece
+text = seen.decode().replace("\r\n", "\n")
+assert "\r" in text, "no progress line"
+for line in text.split("\n"):
+    for shown in line.split("\r"):
+        assert len(shown) <= 60, shown
+PYTHON
+python3 terminal.py idem bench contention --stores sqlite,memory --clients 2 "${short[@]}" || fail_test 'terminal'
+nothing_left
+
+# A document and nothing else on standard output; a password nowhere.
+expect_exit 4 idem bench choose --json --stores redis://u:secret@127.0.0.1:1 "${short[@]}"
+json out schema >/dev/null
+if grep -q secret out err; then fail_test 'a password was shown'; fi
+
+# B25: interrupted, what is done is kept, servers and directories are gone.
+set -m
+for case in INT:contention TERM:choose INT:capacity INT:run; do
+  command=${case#*:}
+  mkfifo told
+  idem bench "$command" --time 100s --out "stopped-$command" >stopped.out 2>told &
+  bench=$!
+  exec 3<told
+  while read -r line <&3; do case $line in *'keeps what is'* | *done\)*) break ;; esac; done
+  kill -"${case%:*}" "$bench"
+  cat <&3 >stopped.err
+  status=0
+  wait "$bench" || status=$?
+  exec 3<&-
+  rm told
+  [ "$status" = 130 ] || fail_test "$command ended with $status: $(cat stopped.out stopped.err)"
+  [ "$(json "stopped-$command/results.json" interrupted)" = True ] || fail_test "$command: not marked"
+  grep -q 'interrupted' "stopped-$command/report.html" || fail_test "$command: the page does not say so"
+  nothing_left
+done
+
+# B16: every example of help runs (shortened).
+idem bench run --stores memory --clients 1 "${short[@]}" --out . >/dev/null 2>&1
+mkdir -p old new && cp results.json old/ && cp results.json new/
+examples=0
+for command in choose contention capacity run compare report; do
+  while IFS= read -r line; do
+    case $command in compare | report) ;; *) line+=' --time 1s --rounds 1' ;; esac
+    examples=$((examples + 1))
+    status=0
+    bash -c "$line" >out 2>err || status=$?
+    [ "$status" -le 1 ] || fail_test "exit status $status: $line
+$(cat err)"
+  done < <(idem bench "$command" --help | sed -n '/^Examples:/,/^$/s/^  \(.*\)/\1/p')
+done
+[ "$examples" -ge 11 ] || fail_test "only $examples examples"
+nothing_left
