@@ -24,4 +24,14 @@ result<Fixture> make_fixture(std::string_view name, std::string_view variant,
   return fail(errc::invalid_argument, "this build has no backend '" + std::string(name) + "'");
 }
 
+result<Fixture> open_beside(std::string_view url, const OpenOptions& options) {
+  return beside_in_registry(url, with_registry(options));
+}
+
+Findings diagnose(std::string_view url, const DiagnoseOptions& options) {
+  DiagnoseOptions registered = options;
+  registered.open = with_registry(options.open);
+  return diagnose_in_registry(url, registered);
+}
+
 }  // namespace idem

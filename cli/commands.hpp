@@ -24,6 +24,10 @@ void add_key_views(CLI::App& family, Context& context);
 void add_key_force_release(CLI::App& family, Context& context);
 void add_key_resolve(CLI::App& family, Context& context);
 
+// Store commands in their own files.
+void add_store_doctor(CLI::App& family, Context& context);
+void add_store_transfer(CLI::App& family, Context& context);  // export, import, migrate
+
 // The completion script for bash, zsh or fish, made from the option tree.
 [[nodiscard]] std::string completion_script(const CLI::App& root, const std::string& shell);
 

@@ -70,6 +70,7 @@ ExitCode schema(const NoOptions&, Context&) {
 
 void add_config(CLI::App* app, ConfigOptions& into) {
   app->add_option("--config", into.file, "YAML file")
+      ->check(not_empty())
       ->type_name("FILE")
       ->default_str("IDEM_CONFIG");
   app->add_option("--set", into.sets, "a setting, over file and environment; may be repeated")

@@ -12,22 +12,17 @@
 
 namespace idem::cli {
 
-namespace {
-
-// For messages: never the password, not even of a URL that does not parse.
-std::string printable(const std::string& url) {
+std::string without_password(const std::string& url) {
   if (const auto parsed = StoreUrl::parse(url)) return parsed->redacted();
   return url.substr(0, url.find(':') + 1) + "...";
 }
 
-}  // namespace
-
 StoreChoice named_store(const Context& context) {
   if (!context.store_url.empty())
-    return {context.store_url, "--store " + printable(context.store_url)};
+    return {context.store_url, "--store " + without_password(context.store_url)};
   const char* from_environment = std::getenv("IDEM_STORE");
   if (from_environment == nullptr || *from_environment == '\0') return {};
-  return {from_environment, "IDEM_STORE=" + printable(from_environment)};
+  return {from_environment, "IDEM_STORE=" + without_password(from_environment)};
 }
 
 StoreChoice chosen_store(const Context& context) {
@@ -58,6 +53,12 @@ StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {
   if (const std::string path = sqlite_path(choice.url); !path.empty())
     fmt::print(stderr, "idem: store {}\n", path);
   return *store;
+}
+
+StorePtr open_existing_store(const StoreChoice& choice) {
+  OpenOptions options;
+  options.create = false;
+  return open_store(choice, options);
 }
 
 std::string sqlite_path(std::string_view url) {

@@ -25,6 +25,9 @@ struct StoreChoice {
   std::string from;  // "--store redis://u:***@h": for error texts
 };
 
+// For messages: never the password, not even of a URL that does not parse.
+[[nodiscard]] std::string without_password(const std::string& url);
+
 // --store, else IDEM_STORE, else empty.
 [[nodiscard]] StoreChoice named_store(const Context& context);
 // As named_store; a Failure if there is none.
@@ -35,6 +38,10 @@ struct StoreChoice {
 // Opens it. A SQLite file's absolute path is told on standard error: the forms with three and four
 // slashes are easily mistaken.
 [[nodiscard]] StorePtr open_store(const StoreChoice& choice, const OpenOptions& options = {});
+
+// As open_store(), but a store that is not there yet is not made: for all commands that look, or
+// end what was begun. A mistyped path would else become an empty store in which every key is free.
+[[nodiscard]] StorePtr open_existing_store(const StoreChoice& choice);
 
 // The file a sqlite: URL names; empty for every other URL and for sqlite::memory:.
 [[nodiscard]] std::string sqlite_path(std::string_view url);

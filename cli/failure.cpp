@@ -41,6 +41,22 @@ Failure::Failure(const Error& error)
     advice_.push_back(std::move(advice));
 }
 
+namespace {
+
+// Line by line: what a server or a file said may be in there.
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    lines += printable(text.substr(0, end));
+    if (end == std::string_view::npos) return lines;
+    lines += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
 void Failure::print(bool json) const {
   if (json) {
     Json document{{"error", code_}, {"message", message_}};
@@ -50,8 +66,8 @@ void Failure::print(bool json) const {
     print_document(document);
     return;
   }
-  std::string text = fmt::format("{}{}\n", plain_ ? "" : "error: ", message_);
-  if (!from_.empty()) text += fmt::format("  from: {}\n", from_);
+  std::string text = fmt::format("{}{}\n", plain_ ? "" : "error: ", printable_lines(message_));
+  if (!from_.empty()) text += fmt::format("  from: {}\n", printable(from_));
   const char* label = "  try:  ";
   for (const std::string& advice : advice_) {
     text += fmt::format("{}{}\n", label, advice);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "idem/store_url.hpp"
+#include "options.hpp"
 
 namespace idem::cli {
 
@@ -88,6 +89,7 @@ void add_global_options(CLI::App& app, Context& context, const std::string& stor
   if (!store_default.empty())
     app.add_option("--store", context.store_url, "where the records are; see idem stores")
         ->type_name("URL")
+        ->check(not_empty())
         ->default_str(store_default);
 }
 

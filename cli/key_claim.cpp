@@ -59,7 +59,8 @@ void add_key_claim(CLI::App& family, Context& context) {
   add_policy(leaf, options->policy);
   add_duration(leaf, "--wait", options->wait, "wait for an attempt that is under way", "0");
   add_text(leaf, "--owner", options->owner, "ask again with the owner token of an earlier try",
-           "a new one");
+           "a new one")
+      ->check(not_empty());
   leaf->add_flag("--export", options->export_token,
                  "print shell lines for eval: IDEM_OWNER and IDEM_FENCE");
   on_run(leaf, context, options, claim);

@@ -35,7 +35,7 @@ void confirm(const Options& options) {
 
 ExitCode force_release(const Options& options, Context& context) {
   const StoreChoice choice = chosen_store_or_runs(context);
-  IdempotencyService service(open_store(choice));
+  IdempotencyService service(open_existing_store(choice));
   const auto found = must(service.get(options.key.value()), choice.from);
   if (!found) {
     print_answer(context, Json{{"outcome", "absent"}}, options.key.key);

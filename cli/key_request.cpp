@@ -7,10 +7,12 @@ namespace idem::cli {
 
 void add_request(CLI::App* app, RequestOptions& into) {
   CLI::Option* text = add_text(app, "--request", into.text, "the request itself", "\"\"");
-  CLI::Option* file =
-      app->add_option("--request-file", into.file, "file with it, - for stdin")->type_name("FILE");
-  CLI::Option* hash =
-      app->add_option("--hash", into.hash, "its SHA-256 in hexadecimal")->type_name("HEX64");
+  CLI::Option* file = app->add_option("--request-file", into.file, "file with it, - for stdin")
+                          ->type_name("FILE")
+                          ->check(not_empty());
+  CLI::Option* hash = app->add_option("--hash", into.hash, "its SHA-256 in hexadecimal")
+                          ->type_name("HEX64")
+                          ->check(not_empty());
   CLI::Option* canonical = app->add_flag("--canonical", into.canonical,
                                          "the request is JSON: member order does not matter");
   text->excludes(file)->excludes(hash);
@@ -53,16 +55,19 @@ void add_bytes(CLI::App* app, const std::string& name, BytesOptions& into,
   CLI::Option* text = add_text(app, "--" + name, into.text, help, "\"\"");
   app->add_option("--" + name + "-file", into.file, "file with it, - for stdin")
       ->type_name("FILE")
+      ->check(not_empty())
       ->excludes(text);
 }
 
 void add_token(CLI::App* app, TokenOptions& into) {
   app->add_option("--owner", into.owner, "owner token that claim printed")
       ->type_name("HEX32")
+      ->check(not_empty())
       ->envname("IDEM_OWNER")
       ->default_str("$IDEM_OWNER");
   app->add_option("--fence", into.fence, "fence that claim printed")
       ->type_name("N")
+      ->check(not_empty())
       ->envname("IDEM_FENCE")
       ->default_str("$IDEM_FENCE");
 }

@@ -33,7 +33,7 @@ Resolution resolution_of(const Options& options) {
 ExitCode resolve(const Options& options, Context& context) {
   const Resolution resolution = resolution_of(options);
   const StoreChoice choice = chosen_store(context);
-  IdempotencyService service(open_store(choice));
+  IdempotencyService service(open_existing_store(choice));
   const auto found = must(service.get(options.key.value()), choice.from);
   if (!found) {
     print_answer(context, Json{{"outcome", "absent"}}, options.key.key);
@@ -64,7 +64,8 @@ void add_key_resolve(CLI::App& family, Context& context) {
   add_count(leaf, "--fence", options->fence, "only if the record has this fence", "as found");
   add_bytes(leaf, "result", options->result, "it took effect, with this result");
   leaf->get_option("--result")->each([options](const std::string&) { options->has_result = true; });
-  add_text(leaf, "--failed", options->failed, "it failed for good, for this reason");
+  add_text(leaf, "--failed", options->failed, "it failed for good, for this reason")
+      ->check(not_empty());
   leaf->add_flag("--not-done", options->not_done,
                  "it had no effect: the next request with the key runs it");
   on_run(leaf, context, options, resolve);

@@ -25,7 +25,7 @@ struct Held {
 
   Held(const Options& options, const Context& context)
       : choice(chosen_store(context)),
-        service(open_store(choice)),
+        service(open_existing_store(choice)),
         lease(Lease::adopt({options.key.value(), {}}, token_of(options.token))) {}
 };
 

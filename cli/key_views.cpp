@@ -16,12 +16,6 @@ struct Options {
   std::string cursor;
 };
 
-std::string on_one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return text;
-}
-
 std::string shown_result(const Record& record) {
   if (record.status == Status::processing) return "-";
   if (record.tombstone) {
@@ -31,7 +25,7 @@ std::string shown_result(const Record& record) {
   constexpr std::size_t kShown = 60;
   Json probe;
   put_bytes(probe, "r", record.result);
-  std::string text = probe.contains("r") ? on_one_line(record.result) : to_hex(record.result);
+  std::string text = probe.contains("r") ? printable(record.result) : to_hex(record.result);
   const bool cut = text.size() > kShown;
   while (text.size() > kShown || (cut && !text.empty() && (text.back() & '\x80') != 0))
     text.pop_back();
@@ -84,7 +78,7 @@ std::string view(const KeyOptions& key, const Record& record, Time now) {
 
 ExitCode get(const Options& options, Context& context) {
   const StoreChoice choice = chosen_store_or_runs(context);
-  IdempotencyService service(open_store(choice));
+  IdempotencyService service(open_existing_store(choice));
   const auto found = must(service.get(options.key.value()), choice.from);
   if (!found) {
     print_answer(context, Json{{"outcome", "absent"}}, options.key.key);
@@ -136,7 +130,7 @@ std::string table(const Page& page) {
 
 ExitCode list(const Options& options, Context& context) {
   const StoreChoice choice = chosen_store_or_runs(context);
-  IdempotencyService service(open_store(choice));
+  IdempotencyService service(open_existing_store(choice));
   const Page page = must(service.list(query_of(options)), choice.from);
   if (!context.json) {
     print_text(table(page));
@@ -176,7 +170,7 @@ void add_key_views(CLI::App& family, Context& context) {
       ->check(CLI::IsMember({"processing", "success", "failed"}));
   add_duration(leaf, "--lapsed-for", options->lapsed_for,
                "only attempts whose lease is over and that have been silent this long", "any");
-  add_count(leaf, "--limit", options->limit, "records to a page", "100");
+  add_positive(leaf, "--limit", options->limit, "records to a page", "100");
   add_text(leaf, "--cursor", options->cursor, "go on where the page before ended", "the start");
   on_run(leaf, context, options, list);
 }

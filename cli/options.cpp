@@ -45,6 +45,26 @@ CLI::Option* add_count(CLI::App* app, const std::string& name, std::optional<std
       ->default_str(shown);
 }
 
+CLI::Option* add_positive(CLI::App* app, const std::string& name,
+                          std::optional<std::uint64_t>& into, const std::string& help,
+                          const std::string& shown) {
+  return add_count(app, name, into, help, shown)
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const auto parsed = parse_count(text);
+            return parsed && *parsed == 0 ? std::string("must be at least 1") : std::string();
+          },
+          ""));
+}
+
+CLI::Validator not_empty() {
+  return {[](const std::string& text) {
+            return text.empty() ? std::string("is empty: leave the option out, or give a value")
+                                : std::string();
+          },
+          ""};
+}
+
 CLI::Option* add_text(CLI::App* app, const std::string& name, std::string& into,
                       const std::string& help, const std::string& shown) {
   return app->add_option(name, into, help)->type_name("TEXT")->default_str(shown);

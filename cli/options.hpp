@@ -36,6 +36,12 @@ CLI::Option* add_duration(CLI::App* app, const std::string& name, std::optional<
                           const std::string& help, const std::string& shown);
 CLI::Option* add_count(CLI::App* app, const std::string& name, std::optional<std::uint64_t>& into,
                        const std::string& help, const std::string& shown);
+// A number that 0 makes no sense of.
+CLI::Option* add_positive(CLI::App* app, const std::string& name,
+                          std::optional<std::uint64_t>& into, const std::string& help,
+                          const std::string& shown);
+// Refuses "": an unset variable of a script must not count as an option that was not given.
+[[nodiscard]] CLI::Validator not_empty();
 CLI::Option* add_text(CLI::App* app, const std::string& name, std::string& into,
                       const std::string& help, const std::string& shown = "none");
 

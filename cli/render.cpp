@@ -118,7 +118,7 @@ bool is_utf8(std::string_view bytes) {
 std::string row_value(const std::string& name, const Json& value) {
   if (name.ends_with("_ms")) return human(std::chrono::milliseconds(value.get<std::int64_t>()));
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? printable(value.get<std::string>()) : value.dump();
 }
 
 std::string row_name(std::string name) {
@@ -206,6 +206,47 @@ result<std::string> from_hex(std::string_view hex) {
   }
   if (hex.size() % 2 != 0) return fail(errc::invalid_argument, "an odd number of digits");
   return bytes;
+}
+
+namespace {
+
+// The character at the front of `text` if it is one that acts on a terminal, and its bytes.
+struct Acting {
+  unsigned code = 0;
+  std::size_t bytes = 0;  // 0: none
+};
+
+Acting acting_at(std::string_view text) {
+  const auto byte = [&](std::size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return {byte(0), 1};
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0) return {byte(1), 2};
+  if (byte(0) != 0xe2) return {};
+  const unsigned code = 0x2000 + ((byte(1) & 0x3f) << 6U) + (byte(2) & 0x3f);
+  const bool reorders = code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+                        (code >= 0x2066 && code <= 0x2069);
+  return reorders ? Acting{code, 3} : Acting{};
+}
+
+}  // namespace
+
+std::string printable(std::string_view utf8) {
+  std::string text;
+  while (!utf8.empty()) {
+    const Acting acting = acting_at(utf8);
+    if (acting.bytes == 0) {
+      text += utf8.front();
+    } else if (acting.code == '\n') {
+      text += "\\n";
+    } else if (acting.code == '\t') {
+      text += "\\t";
+    } else {
+      text += fmt::format("\\u{{{:x}}}", acting.code);
+    }
+    utf8.remove_prefix(std::max<std::size_t>(acting.bytes, 1));
+  }
+  return text;
 }
 
 std::int64_t ms_left(Micros d) { return std::chrono::floor<std::chrono::milliseconds>(d).count(); }

@@ -28,6 +28,10 @@ void put_bytes(Json& document, const std::string& name, std::string_view bytes);
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 [[nodiscard]] result<std::string> from_hex(std::string_view hex);
 
+// For a terminal: control characters (C0, DEL, C1) and what reorders text (bidi) as \n, \t, \u{1b}.
+// Stored bytes are somebody else's: raw, they could rewrite what a person reads.
+[[nodiscard]] std::string printable(std::string_view utf8);
+
 // Whole milliseconds: what is left is rounded down, what is to be waited for up.
 [[nodiscard]] std::int64_t ms_left(Micros d);
 [[nodiscard]] std::int64_t ms_to_wait(Micros d);

@@ -44,7 +44,7 @@ std::uint64_t count_stuck(IdempotencyService& service, const std::string& from) 
 
 ExitCode sweep(const SweepOptions& options, Context& context) {
   const StoreChoice choice = chosen_store_or_runs(context);
-  IdempotencyService service(open_store(choice), service_options(options));
+  IdempotencyService service(open_existing_store(choice), service_options(options));
   Json answer{{"outcome", options.dry_run ? "would_sweep" : "swept"}};
   Swept total;
   if (options.dry_run) {
@@ -78,7 +78,7 @@ std::string_view to_word(Durability durability) {
 
 ExitCode stats(const NoOptions&, Context& context) {
   const StoreChoice choice = chosen_store_or_runs(context);
-  const StorePtr store = open_store(choice);
+  const StorePtr store = open_existing_store(choice);
   const StoreStats counted = must(store->stats(), choice.from);
   const Capabilities& can = store->capabilities();
   Json answer{{"outcome", "stats"}, {"backend", can.backend}};
@@ -110,14 +110,14 @@ ExitCode schema(const NoOptions&, Context& context) {
     return ExitCode::done;
   }
   // Unknown: opening says so best.
-  static_cast<void>(open_store(choice));
+  static_cast<void>(open_existing_store(choice));
   return ExitCode::usage;
 }
 
 }  // namespace
 
 void add_store_commands(CLI::App& root, Context& context) {
-  CLI::App* family = root.add_subcommand("store", "Clean, count and describe a whole store");
+  CLI::App* family = root.add_subcommand("store", "Clean, count, examine and move a whole store");
   family->set_help_flag("-h,--help", "this text");
   family->require_subcommand(1);
   family->footer("Examples:\n  idem store stats --store sqlite:orders.db\n");
@@ -128,7 +128,7 @@ void add_store_commands(CLI::App& root, Context& context) {
                             {"idem store sweep --store sqlite:orders.db --dry-run",
                              "idem store sweep --store sqlite:orders.db"},
                             kNamedStoreOrRuns);
-  add_count(leaf, "--limit", options->limit, "records to a step", "500");
+  add_positive(leaf, "--limit", options->limit, "records to a step", "500");
   add_duration(leaf, "--stuck-after", options->stuck_after,
                "silence after which an attempt with a lease that is over counts as abandoned",
                "10m");
@@ -142,6 +142,8 @@ void add_store_commands(CLI::App& root, Context& context) {
   leaf = add_leaf(*family, context, "schema", "Show what the store makes in its database",
                   {"idem store schema --store sqlite:orders.db"}, kNamedStoreOrRuns);
   on_run(leaf, context, std::make_shared<NoOptions>(), schema);
+  add_store_doctor(*family, context);
+  add_store_transfer(*family, context);
 }
 
 }  // namespace idem::cli

@@ -38,6 +38,13 @@ result<Fixture> memory_fixture(std::string_view variant, const OpenOptions& opti
   return Fixture{"memory:", nullptr, make_memory_store(memory)};
 }
 
+// Every memory store is one of its own.
+result<Fixture> memory_beside(const StoreUrl& url, const OpenOptions& options) {
+  auto store = open_memory(url, options);
+  if (!store) return store.error();
+  return Fixture{"", nullptr, std::move(*store)};
+}
+
 }  // namespace
 
 Backend memory_backend() {
@@ -49,6 +56,7 @@ Backend memory_backend() {
   backend.open = open_memory;
   backend.variants = {"", "one-shard"};
   backend.fixture = memory_fixture;
+  backend.beside = memory_beside;
   return backend;
 }
 

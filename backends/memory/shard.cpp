@@ -276,7 +276,8 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
       made.cell->made_at = op.draft.fresh ? now : old.created();
       // relaxed: published by the CAS
       made.cell->written_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-      made.cell->version.store(std::max(version + 1, micros_of(now)), std::memory_order_relaxed);
+      made.cell->version.store(std::max({version + 1, micros_of(now), op.draft.fence}),
+                               std::memory_order_relaxed);
     }
     made.cell->next.store(place.next.bits(), std::memory_order_relaxed);  // published by the CAS
     const Link link = Link::to_record(record_order(hash), made.number);
@@ -331,7 +332,8 @@ std::uint64_t Shard::settle(Cell& cell) {
   cell.written_at.compare_exchange_strong(written, std::max(made, removed_at_.load()));
   IDEM_PAUSE_POINT("memory.insert.settle");
   std::uint64_t version = 0;
-  const std::uint64_t numbered = std::max(floor_.load() + 1, micros_of(cell.updated()));
+  const std::uint64_t numbered =
+      std::max({floor_.load() + 1, micros_of(cell.updated()), cell.fence});
   return cell.version.compare_exchange_strong(version, numbered) ? numbered : version;
 }
 

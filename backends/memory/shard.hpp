@@ -33,12 +33,12 @@
 // with its number: it was reachable while B was pinned, so its number was not reused. Hence K has
 // no current record when B's CAS takes.
 //
-// Versions and times. An inserted record takes version max(floor + 1, now), and a time not before
-// the key's last removal. Floor and removed_at must be read after every removal of the key that
-// precedes the insert, hence after its CAS took: the record is linked unsettled, with lengths in
-// place of times, and whoever needs it first settles it (settle). A removal before that CAS had
-// raised both before. A replacement takes max(old + 1, now): the old version and time belong to the
-// very record whose `next` its CAS changes.
+// Versions and times. An inserted record takes version max(floor + 1, now, fence of its draft), and
+// a time not before the key's last removal. Floor and removed_at must be read after every removal
+// of the key that precedes the insert, hence after its CAS took: the record is linked unsettled,
+// with lengths in place of times, and whoever needs it first settles it (settle). A removal before
+// that CAS had raised both before. A replacement takes max(old + 1, now, fence): the old version
+// and time belong to the very record whose `next` its CAS changes.
 //
 // Reclamation. Everybody is pinned (epoch.hpp) while holding a reference. A flagged record that is
 // unlinked was reachable only through the word that was CASed (those before it that are flagged

@@ -88,8 +88,8 @@ class Reader {
   std::string_view bytes_;
 };
 
-Error corrupt(const char* what) {
-  return idem::fail(errc::corrupt, std::string("the stored record cannot be trusted: ") + what);
+Error corrupt(std::string_view what) {
+  return idem::fail(errc::corrupt, "the stored record cannot be trusted: " + std::string(what));
 }
 
 }  // namespace
@@ -175,7 +175,9 @@ result<Record> decode_record(std::string_view storage_name, std::string_view sto
   in.bytes(draft.owner.bytes);
   in.bytes(draft.request_hash.bytes);
   draft.result = stored.substr(kResultAt);
-  return record_of(draft, *head);
+  Record record = record_of(draft, *head);
+  if (const std::string_view damage = damage_of(record); !damage.empty()) return corrupt(damage);
+  return record;
 }
 
 bool is_floor(std::string_view stored) {

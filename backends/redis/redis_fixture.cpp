@@ -229,6 +229,8 @@ Backend redis_backend() {
     return idem::fail(errc::invalid_argument,
                       "redis has no variant '" + std::string(variant) + "'");
   };
+  backend.beside = redis::open_beside;
+  backend.diagnose = redis::diagnose;
   return backend;
 }
 

@@ -23,6 +23,8 @@ else
 end
 )lua";
 
+// The draft's fence stands at byte 17 of the body (record_codec.cpp).
+//
 // A claim is nearly always the first of its key: then it is TIME and one SET that carries NX and
 // the expiry. A floor that stands in the way is no record: it is replaced in the same step.
 constexpr std::string_view kInsert = R"lua(
@@ -32,11 +34,12 @@ local function record(head)
   return 'IR1' .. head .. string.sub(redis.sha1hex(head .. digest), 1, 16) .. body
 end
 local expires = now + ARGV[3]
-local head = P('<I8I8I8I8', now, now, now, expires)
+local version = struct.unpack('<I8', body, 17)
+if now > version then version = now end
+local head = P('<I8I8I8I8', now, version, now, expires)
 local old = redis.call('SET', KEYS[1], record(head), 'NX', 'GET', 'PX', ARGV[2])
 if not old then return 'W' .. P('<I8', now) .. head end
 if string.sub(old, 1, 3) ~= 'IT1' or #old ~= 11 then return 'S' .. P('<I8', now) .. old end
-local version = now
 local floor = struct.unpack('<I8', old, 4)
 if floor >= version then version = floor + 1 end
 head = P('<I8I8I8I8', now, version, now, expires)
@@ -58,8 +61,7 @@ local _, version, created, expires = struct.unpack('<I8I8I8I8', old, 4)
 constexpr std::string_view kReplace = R"lua(
 local fresh = ARGV[6] == '1'
 if version ~= tonumber(ARGV[5]) or (now >= expires and not fresh) then return stands() end
-version = version + 1
-if now > version then version = now end
+version = math.max(version + 1, now, (struct.unpack('<I8', ARGV[4], 17)))
 if fresh then created = now end
 local head = P('<I8I8I8I8', now, version, created, now + ARGV[3])
 local body = ARGV[4]

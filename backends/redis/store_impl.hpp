@@ -69,6 +69,12 @@ class Parts {
   std::thread thread_;
 };
 
+// A store under a prefix of its own within the URL's; its keys go with the fixture's owner.
+[[nodiscard]] result<Fixture> open_beside(const StoreUrl& url, const OpenOptions& open);
+
+// For `idem store doctor`: every setting that matters, server by server. Leaves nothing behind.
+[[nodiscard]] Findings diagnose(const StoreUrl& url, const DiagnoseOptions& options);
+
 // Looks the server over before the store is used. Fills in capabilities and warnings.
 [[nodiscard]] result<void> inspect(Parts& parts);
 

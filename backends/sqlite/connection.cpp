@@ -1,6 +1,9 @@
 #include "connection.hpp"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "idem/clock.hpp"
@@ -181,20 +184,39 @@ Meaning meaning_of(int code, Phase phase) {
   }
 }
 
+// No block or no inode left where the file is.
+bool is_full(const std::string& path) {
+  struct statvfs system {};
+  const std::string directory = path.substr(0, path.rfind('/') + 1);
+  if (statvfs(directory.c_str(), &system) != 0) return false;
+  return system.f_bavail == 0 || (system.f_files != 0 && system.f_favail == 0);
+}
+
+// SQLite tells most writes to a full disk from other faults (SQLITE_FULL), but not those that make
+// or lengthen the shared memory file (SQLITE_IOERR_SHMSIZE), nor a file that cannot be made; and of
+// the latter it forgets the system's own error by trying to read it instead.
+bool is_out_of_space(int code, int system_error, const std::string& path) {
+  const int kind = code & 0xff;
+  if (kind != SQLITE_IOERR && kind != SQLITE_CANTOPEN) return false;
+  return system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG || is_full(path);
+}
+
 }  // namespace
 
 Error Connection::error(int code, Phase phase, std::string_view doing) const {
-  Meaning meaning = meaning_of(code, phase);
+  // The handle's own text is about its last call, which need not be the one that gave the code.
+  const bool own = handle_ && sqlite3_extended_errcode(handle_.get()) == code;
+  const int system_error = own ? sqlite3_system_errno(handle_.get()) : 0;
+  const bool out_of_space = is_out_of_space(code, system_error, path_);
+  Meaning meaning = meaning_of(out_of_space ? SQLITE_FULL : code, phase);
   const int kind = code & 0xff;
   const bool surely_undone = kind == SQLITE_FULL || kind == SQLITE_BUSY || kind == SQLITE_READONLY;
   if (phase == Phase::commit && !surely_undone)
     meaning = {errc::unknown, "it may have been applied: repeat with the same owner"};
   std::string message(doing);
   message += " " + path_ + ": ";
-  // The handle's own text is about its last call, which need not be the one that gave the code.
-  const bool own = handle_ && sqlite3_extended_errcode(handle_.get()) == code;
   message += own ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
-  message += " (SQLite " + std::to_string(code) + "); ";
+  message += " (SQLite " + std::to_string(code) + (out_of_space ? ": no space left); " : "); ");
   message += meaning.remedy;
   return fail(meaning.code, std::move(message));
 }

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Says in our words what SQLite would report as "unable to open" or only at the first write.
-result<void> check_place(const std::string& path) {
+result<void> check_place(const std::string& path, bool create) {
   std::error_code error;
   const fs::path directory = fs::path(path).parent_path();
   const auto there = fs::status(path, error);
@@ -30,6 +30,9 @@ result<void> check_place(const std::string& path) {
   if (fs::exists(there) && access(path.c_str(), W_OK) != 0)
     return fail(errc::read_only,
                 path + " may not be written by this user: chmod u+w, or run as " + "its owner");
+  if (!create && !fs::exists(there))
+    return fail(errc::cannot_open,
+                "there is no store " + path + ": nothing was claimed there yet; check the path");
   if (access(directory.c_str(), W_OK | X_OK) != 0)
     return fail(errc::read_only, "directory " + directory.string() + " of " + path +
                                      " may not be written by this user: SQLite keeps its log (-wal)"
@@ -78,9 +81,10 @@ result<Connection> open_writer(const std::string& path, const SqliteOptions& opt
                 std::string("SQLite ") + sqlite3_libversion() + " is too old: 3.37 is needed");
   const bool in_memory = path == ":memory:";
   if (!in_memory) {
-    if (auto place = check_place(path); !place) return place.error();
+    if (auto place = check_place(path, options.create); !place) return place.error();
   }
-  auto connection = Connection::open(path, true, options.busy_timeout);
+  const bool create = options.create || in_memory;
+  auto connection = Connection::open(path, create, options.busy_timeout);
   if (!connection) return connection;
   const bool full = options.synchronous == SqliteOptions::Synchronous::full;
   if (auto set = run(*connection, full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
@@ -92,6 +96,9 @@ result<Connection> open_writer(const std::string& path, const SqliteOptions& opt
       return tables.error();
     if (sqlite3_db_readonly(connection->handle(), "main") != 0)
       return connection->error(SQLITE_READONLY, Phase::open, "cannot write to");
+    // Somebody else's database is left as it is, its journal mode too.
+    if (auto ours = create ? result<void>() : verify_schema(*connection); !ours)
+      return ours.error();
     if (auto wal = switch_to_wal(*connection, options.busy_timeout); !wal) return wal.error();
   }
   if (options.pages_max != 0) {
@@ -99,7 +106,8 @@ result<Connection> open_writer(const std::string& path, const SqliteOptions& opt
         connection->integer_of("PRAGMA max_page_count=" + std::to_string(options.pages_max));
     if (!limit) return limit.error();
   }
-  if (auto schema = ensure_schema(*connection); !schema) return schema.error();
+  if (auto schema = create ? ensure_schema(*connection) : verify_schema(*connection); !schema)
+    return schema.error();
   return connection;
 }
 

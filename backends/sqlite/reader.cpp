@@ -81,6 +81,10 @@ void Reader::load_at(KeyRef key, Time now, Answer& answer) {
     failed(answer, connection_->error(code, Phase::work, "cannot read from"));
     return;
   }
+  if (!is_floor(load_.integer(0))) {
+    failed(answer, damaged_floor(*connection_));
+    return;
+  }
   answer.now = time_->not_before(load_.time(0), now);
   if (load_.is_null(1)) {
     answer.state = Answer::State::absent;
@@ -98,6 +102,7 @@ result<Time> Reader::now() {
   const ResetAtExit reset(floor_);
   const int code = floor_.step();
   if (code != SQLITE_ROW) return connection_->error(code, Phase::work, "cannot read from");
+  if (!is_floor(floor_.integer(0))) return damaged_floor(*connection_);
   return time_->not_before(floor_.time(0), seen);
 }
 
@@ -151,6 +156,9 @@ result<Page> Reader::list(const ListQuery& query) {
     Listed& item = page.items.emplace_back();
     item.key =
         Key(std::string(rows->text(1)), std::string(rows->text(2)), std::string(rows->text(3)));
+    if (const auto good = check_key(item.key); !good)
+      return fail(errc::corrupt, connection_->path() + ": row " + std::to_string(last) +
+                                     " is damaged: " + good.error().message);
     if (auto read = read_record(*rows, 4, item.key, item.record); !read) return read.error();
   }
   if (code != SQLITE_DONE) return connection_->error(code, Phase::work, "cannot list");
@@ -176,9 +184,13 @@ result<StoreStats> Reader::stats() {
       case 1:
         stats.success = count;
         break;
-      default:
+      case 2:
         stats.failed = count;
         break;
+      default:
+        return fail(errc::corrupt, connection_->path() + ": " + std::to_string(count) +
+                                       " damaged rows, with status " +
+                                       std::to_string(rows->integer(0)));
     }
     stats.expired += static_cast<std::uint64_t>(rows->integer(2));
   }

@@ -21,8 +21,8 @@ std::string name_of(KeyRef key) {
 }  // namespace
 
 result<void> read_record(const Statement& row, int first, KeyRef key, Record& record) {
-  const auto corrupt = [&](const char* what) {
-    return fail(errc::corrupt, name_of(key) + " is damaged: " + what +
+  const auto corrupt = [&](std::string_view what) {
+    return fail(errc::corrupt, name_of(key) + " is damaged: " + std::string(what) +
                                    "; it is left as it is: check the disk and the backups");
   };
   const auto hash = Fingerprint::from_hex(row.text(first));
@@ -32,8 +32,10 @@ result<void> read_record(const Statement& row, int first, KeyRef key, Record& re
   const std::int64_t attempt = row.integer(first + 5);
   if (!hash) return corrupt("request_hash is not 64 hexadecimal digits");
   if (!owner) return corrupt("owner is not 32 hexadecimal digits");
+  const std::int64_t flags = row.integer(first + 9);
   if (status < 0 || status > 2 || kind < 0 || kind > 3 || attempt < 0 || attempt > UINT32_MAX)
     return corrupt("status, fail_kind or attempt is out of range");
+  if (flags != 0 && flags != kTombstone) return corrupt("flags are out of range");
   record.request_hash = *hash;
   record.status = static_cast<Status>(status);
   record.owner = *owner;
@@ -43,7 +45,7 @@ result<void> read_record(const Statement& row, int first, KeyRef key, Record& re
   record.lease_until = row.time(first + 6);
   record.retry_at = row.time(first + 7);
   record.fail_kind = static_cast<FailKind>(kind);
-  record.tombstone = (row.integer(first + 9) & kTombstone) != 0;
+  record.tombstone = flags == kTombstone;
   record.create_time = row.time(first + 10);
   record.update_time = row.time(first + 11);
   record.expires_at = row.time(first + 12);
@@ -52,7 +54,15 @@ result<void> read_record(const Statement& row, int first, KeyRef key, Record& re
   if (record.result.empty() ? !digest.empty()
                             : digest != bytes_of(Fingerprint::of_bytes(record.result)))
     return corrupt("the result does not fit its digest");
+  if (const std::string_view damage = damage_of(record); !damage.empty()) return corrupt(damage);
   return {};
+}
+
+Error damaged_floor(const Connection& connection) {
+  return fail(errc::corrupt,
+              connection.path() +
+                  ": idempotent_meta is damaged: a floor is out of range; it is left "
+                  "as it is: check the disk and the backups");
 }
 
 void bind_key(Statement& statement, int first, KeyRef key) {

@@ -21,6 +21,9 @@ inline constexpr int kRecordColumnCount = 15;
 // corrupt: a value that no writer of ours made, or a result that does not fit its digest.
 [[nodiscard]] result<void> read_record(const Statement& row, int first, KeyRef key, Record& record);
 
+// idempotent_meta holds what no writer of ours leaves there.
+[[nodiscard]] Error damaged_floor(const Connection& connection);
+
 // Binds the triple to the parameters first, first + 1, first + 2.
 void bind_key(Statement& statement, int first, KeyRef key);
 

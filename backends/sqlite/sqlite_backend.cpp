@@ -8,6 +8,7 @@
 
 #include "idem/sqlite_store.hpp"
 #include "schema.hpp"
+#include "sqlite_doctor.hpp"
 #include "sqlite_fixture.hpp"
 
 namespace idem {
@@ -29,10 +30,11 @@ result<std::string> path_of(const StoreUrl& url) {
   return path;
 }
 
-result<StorePtr> open_url(const StoreUrl& given, const OpenOptions& open_options) {
+result<SqliteOptions> options_of(const StoreUrl& given, const OpenOptions& open_options) {
   StoreUrl url = given;
   SqliteOptions options;
   options.clock = open_options.clock;
+  options.create = open_options.create;
   auto path = path_of(url);
   if (!path) return path.error();
   options.path = std::move(*path);
@@ -47,7 +49,46 @@ result<StorePtr> open_url(const StoreUrl& given, const OpenOptions& open_options
   if (!busy_timeout) return busy_timeout.error();
   if (*busy_timeout) options.busy_timeout = **busy_timeout;
   if (auto known = url.check_all_known(); !known) return known.error();
-  return open_sqlite(options);
+  return options;
+}
+
+result<StorePtr> open_url(const StoreUrl& url, const OpenOptions& open_options) {
+  const auto options = options_of(url, open_options);
+  if (!options) return options.error();
+  return open_sqlite(*options);
+}
+
+// Removes a database with all that SQLite keeps beside it.
+std::shared_ptr<void> remover(const std::string& file) {
+  const auto remove = [file](void*) {
+    for (const char* part : {"", "-wal", "-shm", "-journal"}) {
+      std::error_code ignored;  // what was never made need not be removed
+      std::filesystem::remove(file + part, ignored);
+    }
+  };
+  return {nullptr, remove};
+}
+
+// FILE.beside-RANDOM.
+result<Fixture> open_beside(const StoreUrl& url, const OpenOptions& open_options) {
+  auto options = options_of(url, open_options);
+  if (!options) return options.error();
+  Fixture made;
+  if (options->path != ":memory:") {
+    options->path += ".beside-" + Owner::random().hex();
+    options->create = true;
+    made.owner = remover(std::filesystem::absolute(options->path).string());
+  }
+  auto store = open_sqlite(*options);
+  if (!store) return store.error();
+  made.store = std::move(*store);
+  return made;
+}
+
+Findings diagnose_url(const StoreUrl& url, const DiagnoseOptions& diagnose_options) {
+  const auto options = options_of(url, diagnose_options.open);
+  if (options) return sqlite::diagnose(*options, diagnose_options.min_durability);
+  return {{Finding::Severity::bad, "url", options.error().message, "idem stores lists the forms"}};
 }
 
 }  // namespace
@@ -64,6 +105,8 @@ Backend sqlite_backend() {
   backend.variants = {"file", "memory"};
   backend.fixture = sqlite::make_fixture;
   backend.schema = sqlite::kSchemaSql;
+  backend.beside = open_beside;
+  backend.diagnose = diagnose_url;
   return backend;
 }
 

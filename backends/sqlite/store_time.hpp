@@ -6,8 +6,13 @@
 #include <cstdint>
 
 #include "idem/clock.hpp"
+#include "idem/record.hpp"
 
 namespace idem::sqlite {
+
+// A floor of time or version as a writer of ours leaves it. A damaged one would carry the store's
+// clock beyond every lease and expiry.
+[[nodiscard]] inline bool is_floor(std::int64_t value) { return value >= 0 && value < kVersionEnd; }
 
 // Each process of a file has its own clock. The file keeps the largest time ever written (its
 // floor); a process that finds the floor ahead of its own clock goes on from the floor. So the

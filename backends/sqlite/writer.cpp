@@ -17,6 +17,12 @@ constexpr std::size_t kStepsPerTransaction = 1024;
 constexpr std::size_t kBytesPerTransaction = std::size_t{8} << 20;
 
 constexpr const char* kKeyIs = " WHERE tenant = ?1 AND biz_type = ?2 AND idem_key = ?3";
+// What the sweep may free: a damaged row is no free key. As damage_of(), as far as it matters to
+// whether the record is over and to the version that is remembered of it.
+constexpr std::string_view kUndamaged =
+    " AND create_time >= 0 AND update_time >= create_time AND expires_at >= update_time"
+    " AND status IN (0, 1, 2) AND version > 0 AND version < 4611686018427387904"
+    " AND fence > 0 AND fence <= version";
 constexpr int kRecordAt = 5;  // parameters: 1..3 the key, 4 the expected version, then the record
 constexpr int kFreshAt = kRecordAt + kRecordColumnCount;
 
@@ -116,7 +122,8 @@ result<void> Writer::prepare() {
       {&remove_, std::string("DELETE FROM idempotent_record") + kKeyIs + " AND version = ?4"},
       {&sweep_,
        "DELETE FROM idempotent_record WHERE id IN (SELECT id FROM idempotent_record"
-       " WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2) RETURNING version"}};
+       " WHERE expires_at <= ?1" +
+           std::string(kUndamaged) + " ORDER BY expires_at LIMIT ?2) RETURNING version"}};
   for (const auto& [statement, sql] : all) {
     if (auto made = make(*statement, sql); !made) return made;
   }
@@ -182,6 +189,8 @@ std::optional<Error> Writer::read_meta() {
   if (code == SQLITE_DONE)
     return fail(errc::corrupt, connection_->path() + ": idempotent_meta has lost its row");
   if (code != SQLITE_ROW) return connection_->error(code, Phase::work, "cannot read from");
+  if (!is_floor(read_meta_.integer(0)) || !is_floor(read_meta_.integer(1)))
+    return damaged_floor(*connection_);
   found_ = meta_ = {read_meta_.integer(0), read_meta_.version(1)};
   now_ = time_->not_before(Time(Micros(found_.time_floor)), time_->now());
   return std::nullopt;
@@ -236,7 +245,8 @@ void Writer::execute_inside(std::span<Step> steps) {
 
 int Writer::apply(Insert& op) {
   if (too_large(op.draft, op.answer)) return SQLITE_OK;
-  const std::uint64_t version = std::max(meta_.version_floor + 1, micros_of(now_));
+  const std::uint64_t version =
+      std::max({meta_.version_floor + 1, micros_of(now_), op.draft.fence});
   record_of(op.draft, version, now_, now_, op.answer.held);
   bind_key(insert_, 1, op.key);
   const BoundRecord bound(insert_, kRecordAt, op.answer.held);
@@ -254,7 +264,7 @@ int Writer::apply(Insert& op) {
 
 int Writer::apply(Replace& op) {
   if (too_large(op.draft, op.answer)) return SQLITE_OK;
-  const std::uint64_t version = std::max(op.expected + 1, micros_of(now_));
+  const std::uint64_t version = std::max({op.expected + 1, micros_of(now_), op.draft.fence});
   record_of(op.draft, version, now_, now_, op.answer.held);
   bind_key(replace_, 1, op.key);
   replace_.bind_version(4, op.expected);

@@ -102,7 +102,7 @@ std::optional<Envelope> unpack(std::string_view bytes) {
     *time = in.time();
   }
   record.result = in.rest();
-  if (!in.complete()) return std::nullopt;
+  if (!in.complete() || !damage_of(record).empty()) return std::nullopt;
   return envelope;
 }
 

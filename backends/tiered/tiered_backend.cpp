@@ -4,7 +4,10 @@
 namespace idem {
 namespace {
 
-result<StorePtr> open_tier(StoreUrl& url, std::string_view name, const OpenOptions& options) {
+// `open`: open_in_registry or beside_in_registry.
+template <class Opened>
+result<Opened> open_tier(StoreUrl& url, std::string_view name, const OpenOptions& options,
+                         result<Opened> (*open)(std::string_view, const OpenOptions&)) {
   const auto text = url.text(name);
   if (!text) {
     return fail(errc::invalid_argument,
@@ -12,13 +15,12 @@ result<StorePtr> open_tier(StoreUrl& url, std::string_view name, const OpenOptio
                 "tiered:?front=redis%3A%2F%2Fh%3A6379&back=mysql%3A%2F%2Fh%2Fdb (missing: " +
                     std::string(name) + ")");
   }
-  auto store = open_in_registry(*text, options);
+  auto store = open(*text, options);
   if (!store) return fail(store.error().code, std::string(name) + ": " + store.error().message);
   return store;
 }
 
-result<StorePtr> open_tiered(const StoreUrl& parsed, const OpenOptions& options) {
-  StoreUrl url = parsed;
+result<TieredOptions> options_of(StoreUrl& url, const OpenOptions& options) {
   TieredOptions made;
   made.clock = options.clock;
   auto circuit = url.duration("circuit");
@@ -27,13 +29,57 @@ result<StorePtr> open_tiered(const StoreUrl& parsed, const OpenOptions& options)
   (void)url.text("front");
   (void)url.text("back");
   if (auto known = url.check_all_known(); !known) return known.error();
-  auto front = open_tier(url, "front", options);
+  return made;
+}
+
+result<StorePtr> open_tiered(const StoreUrl& parsed, const OpenOptions& options) {
+  StoreUrl url = parsed;
+  auto made = options_of(url, options);
+  if (!made) return made.error();
+  auto front = open_tier(url, "front", options, open_in_registry);
   if (!front) return front.error();
-  auto back = open_tier(url, "back", options);
+  auto back = open_tier(url, "back", options, open_in_registry);
   if (!back) return back.error();
-  made.front = std::move(*front);
-  made.back = std::move(*back);
-  return make_tiered_store(std::move(made));
+  made->front = std::move(*front);
+  made->back = std::move(*back);
+  return make_tiered_store(std::move(*made));
+}
+
+result<Fixture> open_beside(const StoreUrl& parsed, const OpenOptions& options) {
+  StoreUrl url = parsed;
+  auto made = options_of(url, options);
+  if (!made) return made.error();
+  auto front = open_tier(url, "front", options, beside_in_registry);
+  if (!front) return front.error();
+  auto back = open_tier(url, "back", options, beside_in_registry);
+  if (!back) return back.error();
+  made->front = front->store;
+  made->back = back->store;
+  auto store = make_tiered_store(std::move(*made));
+  if (!store) return store.error();
+  auto both = std::make_shared<std::pair<Fixture, Fixture>>(std::move(*front), std::move(*back));
+  return Fixture{"", std::move(both), std::move(*store)};
+}
+
+// Both tiers' findings, each under its name. Only the back has to last.
+Findings diagnose_tiered(const StoreUrl& parsed, const DiagnoseOptions& options) {
+  StoreUrl url = parsed;
+  Findings findings;
+  for (const std::string name : {"front", "back"}) {
+    const auto text = url.text(name);
+    if (!text) {
+      findings.push_back({Finding::Severity::bad, name, "it is missing in the URL",
+                          "tiered:?front=URL&back=URL, each percent-encoded"});
+      continue;
+    }
+    DiagnoseOptions tier = options;
+    if (name == "front") tier.min_durability.reset();
+    for (Finding& finding : diagnose_in_registry(*text, tier)) {
+      finding.setting = name + " " + finding.setting;
+      findings.push_back(std::move(finding));
+    }
+  }
+  return findings;
 }
 
 result<Fixture> backend_fixture(std::string_view name, std::string_view variant,
@@ -103,7 +149,9 @@ Backend tiered_backend() {
           .client = "",
           .open = open_tiered,
           .variants = {"memory+sqlite", "redis+mysql", "memory+redis+mysql"},
-          .fixture = tiered_fixture};
+          .fixture = tiered_fixture,
+          .beside = open_beside,
+          .diagnose = diagnose_tiered};
 }
 
 }  // namespace idem

@@ -153,7 +153,8 @@ class TieredStore final : public IdempotencyStore {
   // first result is known.
   [[nodiscard]] bool answered_by_front(const Insert& op, const Insert& marker) const {
     const Answer& answer = marker.answer;
-    if (is_success(answer)) return true;
+    // What the front says succeeded but is no copy of the back's is for the back to judge.
+    if (is_success(answer)) return unpack(answer.held.result).has_value();
     if (answer.state != Answer::State::stands) return false;
     const Record& held = answer.held;
     return held.status == Status::processing && answer.now < held.lease_until &&

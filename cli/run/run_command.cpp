@@ -60,14 +60,25 @@ Policy policy_of(const Options& options) {
   return policy;
 }
 
-void write_all(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // the reader went away; the result is stored all the same
-    bytes.remove_prefix(static_cast<std::size_t>(written));
+// Standard output, until it fails. A reader that goes away (EPIPE) wants no more: no failure.
+class Output {
+ public:
+  void write_all(std::string_view bytes) {
+    while (!bytes.empty() && error_ == 0) {
+      const ssize_t written = write(STDOUT_FILENO, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) error_ = errno;
+      if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
   }
-}
+  // Why not everything got through; "" if it did.
+  [[nodiscard]] std::string failure() const {
+    return error_ == 0 || error_ == EPIPE ? std::string() : strerror(error_);
+  }
+
+ private:
+  int error_ = 0;
+};
 
 ExitCode status_code(int status) { return static_cast<ExitCode>(status); }
 
@@ -89,9 +100,10 @@ class Run {
   Verdict act(Attempt& attempt);
   ExitCode offer_again(IdempotencyService& service, Error error, const std::string& from);
   ExitCode not_started() const;
-  ExitCode tell_replay(const Replay& replay) const;
+  ExitCode tell_replay(const Replay& replay);
   ExitCode tell_outcome(const Json& answer, ExitCode code, std::string_view text) const;
   ExitCode tell_own(std::string_view outcome, int status) const;
+  void check_output(int status) const;
 
   // One per outcome of execute.
   friend struct TellOutcome;
@@ -102,6 +114,7 @@ class Run {
   Request request_;
   Signals signals_;  // before the service, whose threads inherit the mask
   ChildEnd end_;
+  Output output_;
   Token token_;
   std::string envelope_;  // empty: the command did not end with a result
 };
@@ -111,7 +124,7 @@ Verdict Run::act(Attempt& attempt) {
   token_.fence = attempt.fence();
   end_ = run_child(context_.command_line, signals_, attempt.stop_token(),
                    [this](std::string_view piece) {
-                     if (!context_.json) write_all(piece);
+                     if (!context_.json) output_.write_all(piece);
                    });
   if (!end_.started) return NothingDone{};
   if (end_.stopped) return Retryable{"the lease was lost", {}};
@@ -157,7 +170,19 @@ ExitCode Run::not_started() const {
       .advise("the key is free again: nothing was done");
 }
 
+// Whoever reads our standard output must not take a part of it for the whole.
+void Run::check_output(int status) const {
+  const std::string failure = output_.failure();
+  if (failure.empty()) return;
+  throw Failure(ExitCode::unreachable, "unavailable",
+                fmt::format("the command ran (exit status {}), but its output could not be written "
+                            "to standard output: {}",
+                            status, failure))
+      .advise("make room, then repeat: what is kept is replayed, and not run again");
+}
+
 ExitCode Run::tell_own(std::string_view outcome, int status) const {
+  check_output(status);
   if (context_.json) {
     Json answer{{"outcome", outcome}, {"key", options_.key.key}, {"exit_status", status}};
     put_bytes(answer, "stdout", end_.output);
@@ -166,7 +191,7 @@ ExitCode Run::tell_own(std::string_view outcome, int status) const {
   return status_code(status);
 }
 
-ExitCode Run::tell_replay(const Replay& replay) const {
+ExitCode Run::tell_replay(const Replay& replay) {
   const RunResult first = must(from_envelope(replay.result), "--key " + options_.key.key);
   if (context_.json) {
     Json answer{{"outcome", "replay"}, {"key", options_.key.key}, {"exit_status", first.status}};
@@ -175,7 +200,8 @@ ExitCode Run::tell_replay(const Replay& replay) const {
     if (!first.kept) answer["stdout_sha256"] = first.digest.hex();
     print_document(answer);
   } else if (first.kept) {
-    write_all(first.output);
+    output_.write_all(first.output);
+    check_output(first.status);
   } else {
     fmt::print(stderr,
                "idem: '{}' ran before and ended with exit status {}; its output of {} bytes "
@@ -195,14 +221,14 @@ ExitCode Run::tell_outcome(const Json& answer, ExitCode code, std::string_view t
 }
 
 struct TellOutcome {
-  const Run& run;
+  Run& run;
 
   ExitCode operator()(const Executed&) const { return run.tell_own("executed", run.end_.status); }
   ExitCode operator()(const Replay& replay) const { return run.tell_replay(replay); }
   ExitCode operator()(const ActionFailed& failed) const {
     if (run.end_.interruption == 0) return run.tell_own("failed_recorded", run.end_.status);
     if (!run.context_.json)
-      fmt::print(stderr, "idem: {}; the next run of '{}' starts again\n", failed.reason,
+      fmt::print(stderr, "idem: {}; the next run of '{}' starts again\n", printable(failed.reason),
                  run.options_.key.key);
     return run.tell_own("interrupted", static_cast<int>(interruption_code(run.end_.interruption)));
   }
@@ -215,13 +241,16 @@ struct TellOutcome {
                                            other.attempt, human(other.retry_after)));
   }
   ExitCode operator()(const Mismatch& other) const {
-    return claim_answer(other, "was used before for another command line");
+    return claim_answer(other, run.options_.request_file.empty()
+                                   ? "was used before for another command line"
+                                   : "was used before for another request than is in " +
+                                         printable(run.options_.request_file));
   }
   ExitCode operator()(const Backoff& backoff) const {
     return claim_answer(backoff, fmt::format("failed; next try in {}", human(backoff.retry_after)));
   }
   ExitCode operator()(const Failed& failed) const {
-    return claim_answer(failed, "failed before: " + failed.reason);
+    return claim_answer(failed, "failed before: " + printable(failed.reason));
   }
   ExitCode operator()(const Exhausted& exhausted) const {
     return claim_answer(exhausted, fmt::format("used up its {} attempts", exhausted.attempts));
@@ -293,7 +322,8 @@ void add_run(CLI::App& root, Context& context) {
   add_scope(leaf, options->key);
   leaf->add_option("--request", options->request_file,
                    "what makes two runs the same is this file, not the command line")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty());
   add_duration(leaf, "--lease", options->lease,
                "a run that was killed is taken over after this; a live one renews", "10m");
   add_duration(leaf, "--ttl", options->ttl, "how long the result is replayed", "24h");

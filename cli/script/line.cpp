@@ -1,5 +1,7 @@
 #include "line.hpp"
 
+#include <vector>
+
 namespace idem::cli {
 
 namespace {
@@ -8,7 +10,34 @@ namespace {
   throw Failure::usage("'" + std::string(name) + "' must be " + std::string(wanted));
 }
 
+// Called by the parser for each event; refuses a name that its object already has.
+class UniqueNames {
+ public:
+  bool operator()(int, Json::parse_event_t event, const Json& parsed) {
+    if (event == Json::parse_event_t::object_start) names_.emplace_back();
+    if (event == Json::parse_event_t::object_end) names_.pop_back();
+    if (event == Json::parse_event_t::key && !names_.back().insert(parsed).second)
+      throw Failure::usage("member " + parsed.dump(-1, ' ', true) + " stands twice in one object");
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> names_;
+};
+
+// What and where, without the library's own words for its error.
+std::string syntax_error(const Json::exception& error) {
+  const std::string_view text = error.what();
+  const std::size_t at = text.find("] ");
+  return "not JSON: " + std::string(at == std::string_view::npos ? text : text.substr(at + 2));
+}
+
 }  // namespace
+
+void check_size(std::string_view name, std::uint64_t size) {
+  if (size <= kSizeMax) return;
+  throw Failure::usage("'" + std::string(name) + "' must be at most " + std::to_string(kSizeMax));
+}
 
 std::string pattern(std::uint64_t size) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -20,11 +49,11 @@ std::string pattern(std::uint64_t size) {
 
 Line Line::parse(std::string_view text) {
   try {
-    Json object = Json::parse(text);
+    Json object = Json::parse(text, UniqueNames());
     if (!object.is_object()) throw Failure::usage("a line must be one JSON object");
     return Line(std::move(object));
   } catch (const Json::exception& error) {
-    throw Failure::usage(std::string("not JSON: ") + error.what());
+    throw Failure::usage(syntax_error(error));
   }
 }
 
@@ -67,13 +96,25 @@ std::optional<Duration> Line::duration(std::string_view name) {
 }
 
 std::optional<std::string> Line::bytes(const std::string& name) {
+  at_most_one_of({name, name + "_hex", name + "_size"});
   const bool plain = has(name);
   const bool hex = has(name + "_hex");
   const bool size = has(name + "_size");
   if (plain) return text(name);
   if (hex) return must(from_hex(text(name + "_hex")), name + "_hex");
-  if (size) return pattern(*number(name + "_size"));
-  return std::nullopt;
+  if (!size) return std::nullopt;
+  check_size(name + "_size", *number(name + "_size"));
+  return pattern(*number(name + "_size"));
+}
+
+void Line::at_most_one_of(std::initializer_list<std::string_view> names) const {
+  std::string first;
+  for (const std::string_view name : names) {
+    if (!object_.contains(std::string(name))) continue;
+    if (!first.empty())
+      throw Failure::usage("'" + first + "' and '" + std::string(name) + "': give one of them");
+    first = name;
+  }
 }
 
 void Line::check_all_known() const {

@@ -20,6 +20,7 @@ ServiceOptions scenario_options(Clock& clock) {
 Key key_of(Line& line) {
   Key key{line.text("tenant"), line.text("biz"), ""};
   const Json* facts = line.member("facts");
+  line.at_most_one_of({"facts", "key", "key_hex", "key_size"});
   if (facts == nullptr) {
     const auto named = line.bytes("key");
     if (!named) throw Failure::usage("no 'key'");
@@ -30,14 +31,22 @@ Key key_of(Line& line) {
     throw Failure::usage("'facts' must be an array that begins with the action");
   KeyBuilder builder(facts->front().get<std::string>());
   for (auto fact = facts->begin() + 1; fact != facts->end(); ++fact) {
-    if (fact->is_string()) builder.add(fact->get<std::string>());
-    if (fact->is_number_integer()) builder.add(fact->get<std::int64_t>());
+    const bool too_large = fact->is_number_unsigned() && fact->get<std::uint64_t>() > INT64_MAX;
+    if (fact->is_string()) {
+      builder.add(fact->get<std::string>());
+    } else if (fact->is_number_integer() && !too_large) {
+      builder.add(fact->get<std::int64_t>());
+    } else {
+      throw Failure::usage("'facts' must be texts and whole numbers, not " + fact->dump());
+    }
   }
   key.key = builder.key();
   return key;
 }
 
 result<Fingerprint> fingerprint_of(Line& line) {
+  line.at_most_one_of({"hash", "request", "request_hex", "request_size"});
+  line.at_most_one_of({"hash", "canonical"});
   const bool canonical = line.flag("canonical");
   if (line.has("hash")) return Fingerprint::from_hex(line.text("hash"));
   const std::string request = line.bytes("request").value_or("");
@@ -208,6 +217,7 @@ Json ScriptRunner::sweep(Line& line) {
 
 Json ScriptRunner::list(Line& line) {
   ListQuery query;
+  line.at_most_one_of({"status", "state"});
   const std::string status = line.text("status", line.text("state"));
   if (status == "processing") query.status = Status::processing;
   if (status == "success") query.status = Status::success;
@@ -277,6 +287,8 @@ std::vector<Line> items_of(Line& line) {
   const std::string caller = line.text("as", "A");
   std::vector<Line> lines;
   for (const Json& item : *items) {
+    if (!item.is_object())
+      throw Failure::usage("each of 'items' must be an object, not " + item.dump(-1, ' ', true));
     Json whole = item;
     if (!whole.contains("as")) whole["as"] = caller;
     lines.emplace_back(std::move(whole));

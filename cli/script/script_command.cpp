@@ -6,7 +6,6 @@
 #include "commands.hpp"
 #include "expect.hpp"
 #include "options.hpp"
-#include "private_store.hpp"
 #include "runner.hpp"
 
 namespace idem::cli {
@@ -35,7 +34,9 @@ class File {
   void run(const StoreChoice& choice) {
     VirtualClock virtual_clock;
     Clock& clock = options_.real_time ? system_clock() : virtual_clock;
-    const PrivateStore made = open_private_store(choice, clock);
+    OpenOptions opened;
+    opened.clock = &clock;
+    const Fixture made = must(open_beside(choice.url, opened), choice.from);
     ScriptRunner runner(made.store, clock);
     std::istringstream lines(read_file(name_));
     std::string text;

@@ -196,6 +196,29 @@ TEST_P(StoreContract, FlagsKindsAndCountsComeBack) {
   }
 }
 
+// A record that came from a store whose clock is ahead brings its fence along: the next attempt must
+// get a higher one.
+TEST_P(StoreContract, AVersionIsNeverBelowItsFence) {
+  const auto ahead = [this](Micros by) {
+    return static_cast<std::uint64_t>((store_clock().now() + by).time_since_epoch().count());
+  };
+  Draft moved = processing();
+  moved.fence = ahead(1h);
+  const Record inserted = insert({"", "", "k"}, moved).held;
+  EXPECT_EQ(inserted.fence, moved.fence);
+  EXPECT_EQ(inserted.version, moved.fence);
+  EXPECT_EQ(held({"", "", "k"}), inserted);
+  moved.fence = ahead(2h);
+  moved.fresh = true;
+  const Record replaced = replace({"", "", "k"}, inserted.version, moved).held;
+  EXPECT_EQ(replaced.version, moved.fence);
+  EXPECT_EQ(held({"", "", "k"}), replaced);
+  const Record claimed = replace({"", "", "k"}, replaced.version, processing(2)).held;
+  EXPECT_GT(claimed.fence, moved.fence);
+  ASSERT_EQ(remove({"", "", "k"}, claimed.version).state, State::written);
+  EXPECT_GT(insert({"", "", "k"}, processing(3)).held.fence, claimed.fence);
+}
+
 // 2038 and 2106 are where 32-bit and TIMESTAMP columns end.
 TEST_P(StoreContract, AHundredYearsCanBeStored) {
   Draft draft = processing();

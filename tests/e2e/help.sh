@@ -42,6 +42,8 @@ PYTHON
   # Every example runs, in an empty directory; what an outcome is worth is the reader's to decide.
   [ "${command%% bench*}" = "$command" ] || continue # takes its time; see the benchmark's tests
   rm -rf example && mkdir example
+  # Those who look need a store to look into.
+  idem key claim seed --store sqlite:example/orders.db >/dev/null 2>&1
   while IFS= read -r line; do
     # A server runs until it is told to stop.
     [ "$command" != " serve" ] || line="timeout --preserve-status -s TERM 1 $line"

@@ -78,6 +78,45 @@ TEST(RedisRecord, CutExtendedOrMovedToAnotherKeyItIsCorrupt) {
   EXPECT_TRUE(decode_record("0:0:k1", whole).has_value());
 }
 
+// The digests fit, but no write makes such a record.
+TEST(RedisRecord, WhatNoWriteMakesIsCorrupt) {
+  const auto refused = [](const Head& head, const Draft& draft) {
+    const auto record =
+        decode_record("n", encode_record(encode_head(head), encode_body("n", draft)));
+    return !record && record.error().code == errc::corrupt;
+  };
+  const Draft good = some_draft("r");
+  EXPECT_FALSE(refused(some_head(), good));
+  Draft draft = good;
+  draft.attempt = 0;
+  EXPECT_TRUE(refused(some_head(), draft));
+  draft = good;
+  draft.fail_kind = FailKind::none;
+  EXPECT_TRUE(refused(some_head(), draft));
+  draft = good;
+  draft.fence = some_head().version + 1;
+  EXPECT_TRUE(refused(some_head(), draft));
+  draft = good;
+  draft.retry_after = Micros(-1);
+  EXPECT_TRUE(refused(some_head(), draft));
+  for (const std::uint64_t version : {std::uint64_t{0}, std::uint64_t{INT64_MAX}, UINT64_MAX}) {
+    Head head = some_head();
+    head.version = version;
+    EXPECT_TRUE(refused(head, good)) << version;
+  }
+  for (const Time time : {Time(Micros(-1)), Time(Micros(INT64_MAX))}) {
+    Head head = some_head();
+    head.create_time = time;
+    EXPECT_TRUE(refused(head, good));
+    head = some_head();
+    head.expires_at = time;
+    EXPECT_TRUE(refused(head, good));
+  }
+  Head head = some_head();
+  head.expires_at = head.now - Micros(1);
+  EXPECT_TRUE(refused(head, good));
+}
+
 TEST(RedisRecord, NoiseIsNeverARecord) {
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {

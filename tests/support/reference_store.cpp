@@ -30,9 +30,9 @@ ReferenceStore::ReferenceStore(Clock& clock) : clock_(clock) {
   capabilities_.result_bytes_max = kResultBytesMax;
 }
 
-std::uint64_t ReferenceStore::next_version(const Key& key, Time now) {
+std::uint64_t ReferenceStore::next_version(const Key& key, std::uint64_t fence, Time now) {
   std::uint64_t& last = versions_[key];
-  last = std::max(last + 1, static_cast<std::uint64_t>(now.time_since_epoch().count()));
+  last = std::max({last + 1, static_cast<std::uint64_t>(now.time_since_epoch().count()), fence});
   return last;
 }
 
@@ -40,7 +40,7 @@ Record ReferenceStore::made(const Key& key, const Draft& draft, const Record* be
   Record record;
   record.request_hash = draft.request_hash;
   record.owner = draft.owner;
-  record.version = next_version(key, now);
+  record.version = next_version(key, draft.fence, now);
   record.fence = draft.fence != 0 ? draft.fence : record.version;
   record.attempt = draft.attempt;
   record.status = draft.status;

@@ -20,6 +20,12 @@ namespace idem {
 [[nodiscard]] result<Fixture> make_fixture(std::string_view backend, std::string_view variant = "",
                                            const OpenOptions& options = {});
 
+// A private, empty store at the place `url` names, which is not touched: for scenarios.
+[[nodiscard]] result<Fixture> open_beside(std::string_view url, const OpenOptions& options = {});
+
+// Looks over the place that `url` names; writes nothing into it.
+[[nodiscard]] Findings diagnose(std::string_view url, const DiagnoseOptions& options = {});
+
 // Every backend of this build, in the order of choice: simplest first.
 [[nodiscard]] std::span<const Backend> backends();
 

@@ -43,7 +43,7 @@ struct Token {
 struct Record {
   Fingerprint request_hash;
   Owner owner;
-  std::uint64_t version = 0;  // changes on every write: max(old + 1, store time in µs)
+  std::uint64_t version = 0;  // changes on every write: max(old + 1, store time in µs, fence)
   std::uint64_t fence = 0;    // the version written by the claim that made this attempt
   std::uint32_t attempt = 0;  // 1, 2, 3 ...
   Status status = Status::processing;
@@ -61,5 +61,14 @@ struct Record {
 
   friend bool operator==(const Record&, const Record&) = default;
 };
+
+// Versions, fences and times (in µs) are below this: no clock gets there, and adding to them does
+// not overflow.
+inline constexpr std::int64_t kVersionEnd = std::int64_t{1} << 62;
+
+// What is impossible about a record that was read: a field that no write makes, or two that
+// contradict each other. "" if nothing is. For whoever decodes records: what is damaged is
+// errc::corrupt, never a replay, and its key is not free.
+[[nodiscard]] std::string_view damage_of(const Record& record) noexcept;
 
 }  // namespace idem

@@ -142,8 +142,9 @@ class IdempotencyStore {
   // one is written. An expired record still counts as present: the caller replaces it.
   //
   // op.answer   written, or stands with what is there
-  // version     max(old + 1, now in µs), where old is the last version this key ever had as far as
-  //             the store can know, also after it was removed: fences grow over incarnations
+  // version     max(old + 1, now in µs, draft.fence), where old is the last version this key ever
+  //             had as far as the store can know, also after it was removed: fences grow over
+  //             incarnations, and over a move from a store whose clock is ahead
   // Cost        one round trip per batch; O(1) per item in memory
   virtual void insert(std::span<Insert> ops) = 0;
 

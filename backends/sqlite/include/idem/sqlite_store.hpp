@@ -27,6 +27,7 @@ struct SqliteOptions {
   std::string path;  // relative to the working directory at open; ":memory:" for a private database
   Synchronous synchronous = Synchronous::full;
   Duration busy_timeout = std::chrono::seconds(5);  // how long to wait for another process's write
+  bool create = true;           // false: what is not there is not made, file or tables
   std::size_t readers = 4;      // connections that read at once, opened when needed
   std::uint64_t pages_max = 0;  // of 4 KiB; more is capacity. 0: as many as the disk holds
   Clock* clock = nullptr;       // nullptr: system_clock(). Must outlive the store
@@ -34,8 +35,10 @@ struct SqliteOptions {
 
 // Opens the database, makes it if it is not there, and makes or verifies the tables.
 //
-// cannot_open  no such directory, not a file, not a SQLite database, no WAL on this file system, a
-//              table of that name that is not ours, or a newer version's
+// cannot_open  no such directory, no such store and not `create`, not a file, not a SQLite
+//              database, no WAL on this file system, a table of that name that is not ours, or a
+//              newer version's
+// capacity     the disk is full
 // read_only    the file or its directory cannot be written
 // corrupt      the file is damaged
 // busy         another process held it for longer than busy_timeout

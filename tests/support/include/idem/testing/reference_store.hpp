@@ -30,7 +30,7 @@ class ReferenceStore final : public IdempotencyStore {
   using Watchers = std::vector<std::function<void()>>;
 
   // The next version of `key`; remembers it for good.
-  std::uint64_t next_version(const Key& key, Time now);
+  std::uint64_t next_version(const Key& key, std::uint64_t fence, Time now);
   Record made(const Key& key, const Draft& draft, const Record* before, Time now);
   void take_watchers(const Key& key, Watchers& into);
 

@@ -1,0 +1,92 @@
+// idem store doctor: what is wrong with the place of a store, and what to do.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "commands.hpp"
+#include "options.hpp"
+
+namespace idem::cli {
+
+namespace {
+
+struct Options {
+  std::string min_durability;
+};
+
+std::string_view word_of(Finding::Severity severity) {
+  switch (severity) {
+    case Finding::Severity::ok:
+      return "ok";
+    case Finding::Severity::warn:
+      return "warn";
+    case Finding::Severity::bad:
+      return "bad";
+  }
+  return "?";
+}
+
+std::optional<Durability> durability_of(const std::string& word) {
+  if (word == "none") return Durability::none;
+  if (word == "process") return Durability::process;
+  if (word == "power") return Durability::power;
+  return std::nullopt;
+}
+
+std::string text_of(const Findings& findings) {
+  std::size_t width = 0;
+  for (const Finding& finding : findings) width = std::max(width, finding.setting.size());
+  std::string text;
+  for (const Finding& finding : findings) {
+    text += fmt::format("{:<4}  {:<{}}  {}\n", word_of(finding.severity), finding.setting, width,
+                        printable(finding.what));
+    if (finding.severity != Finding::Severity::ok && !finding.remedy.empty())
+      text += fmt::format("      {:<{}}  try: {}\n", "", width, printable(finding.remedy));
+  }
+  return text;
+}
+
+ExitCode doctor(const Options& options, Context& context) {
+  const StoreChoice choice = chosen_store_or_runs(context);
+  DiagnoseOptions examine;
+  examine.open.create = false;
+  examine.min_durability = durability_of(options.min_durability);
+  const Findings findings = diagnose(choice.url, examine);
+  const bool bad = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.severity == Finding::Severity::bad;
+  });
+  if (context.json) {
+    Json document{{"outcome", bad ? "bad" : "ok"}, {"findings", Json::array()}};
+    for (const Finding& finding : findings) {
+      Json row{{"severity", word_of(finding.severity)}, {"setting", finding.setting}};
+      row["what"] = finding.what;
+      if (!finding.remedy.empty()) row["remedy"] = finding.remedy;
+      document["findings"].push_back(std::move(row));
+    }
+    print_document(document);
+  } else {
+    print_text(text_of(findings));
+  }
+  return bad ? ExitCode::check_failed : ExitCode::done;
+}
+
+}  // namespace
+
+void add_store_doctor(CLI::App& family, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* leaf =
+      add_leaf(family, context, "doctor",
+               "Look over a store's place: settings that lose results or let work be done twice\n"
+               "Exit status 1 if something is bad",
+               {"idem store doctor --store sqlite:orders.db",
+                "idem store doctor --store sqlite:orders.db --min-durability power"},
+               kNamedStoreOrRuns);
+  leaf->add_option("--min-durability", options->min_durability,
+                   "what must survive: none, process (a killed server) or power (a power cut)")
+      ->type_name("WORD")
+      ->default_str("what the URL says")
+      ->check(CLI::IsMember({"none", "process", "power"}));
+  on_run(leaf, context, options, doctor);
+}
+
+}  // namespace idem::cli

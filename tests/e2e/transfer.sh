@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# A move that loses a record, a lease or a fence makes something run twice.
+#   transfer.sh IDEM [RECORDS]
+# shellcheck source=tests/e2e/lib.sh
+services=$(realpath "$(dirname "$0")/../../scripts/services")
+records=${2:-3000}
+. "$(dirname "$0")/lib.sh"
+export IDEM_SERVICES_DIR=$work/s
+trap '"$services" down >/dev/null || true; clean_up' EXIT
+
+# An export of every kind of record, made here: the format is what the documents say it is.
+python3 - "$records" <<'PYTHON'
+import hashlib, json, sys, time
+count = int(sys.argv[1])
+now = int(time.time() * 1e6)
+lines = ['{"format":"idem.export/1"}']
+for i in range(count):
+    fence = now - 5_000_000 + i
+    r = {"key": f"key-{i}", "request_hash": hashlib.sha256(b"%d" % i).hexdigest(),
+         "owner": hashlib.md5(b"%d" % i).hexdigest(), "fence": fence, "version": fence + 1,
+         "attempt": 1 + i % 5, "create_time": now - 60_000_000, "update_time": now - 5_000_000,
+         "expires_at": now + 3_600_000_000 + i}
+    if i % 7 == 0: r["biz"] = "pay"
+    if i % 11 == 0: r["tenant"] = "ten\u00e4nt"
+    kind = i % 6
+    if kind == 0: r |= {"status": "processing", "lease_until": now + 1_800_000_000 + i}
+    if kind == 1: r |= {"status": "processing", "lease_until": now - 1_000_000}
+    if kind == 2: r |= {"status": "success", "result": f"paid {i} \u20ac\n"}
+    if kind == 3: r |= {"status": "success", "result_hex": (bytes([i % 256, 255, 0]) * 40).hex()}
+    if kind == 4: r |= {"status": "failed", "kind": "retryable", "retry_at": now + 900_000_000,
+                        "result": "busy"}
+    if kind == 5: r |= {"status": "failed", "kind": "final", "retry_at": now - 5_000_000}
+    if i == 13: r["fence"], r["version"] = now + 600_000_000, now + 600_000_001  # a clock ahead
+    lines.append(json.dumps(r))
+body = "".join(line + "\n" for line in lines)
+end = {"end": True, "records": count, "sha256": hashlib.sha256(body.encode()).hexdigest()}
+open("first.jsonl", "w").write(body + json.dumps(end, separators=(",", ":")) + "\n")
+PYTHON
+
+# same FILE FILE: the records of two exports, but for what belongs to the store that wrote them.
+same() {
+  python3 - "$@" <<'PYTHON'
+import json, sys
+def records(name):
+    out = {}
+    for line in open(name):
+        r = json.loads(line)
+        if "key" not in r: continue
+        for own in ("version", "create_time", "update_time"): del r[own]
+        times = {t: r.pop(t, 0) for t in ("lease_until", "retry_at", "expires_at")}
+        out[r.get("tenant"), r.get("biz"), r["key"]] = (r, times)
+    return out
+a, b = records(sys.argv[1]), records(sys.argv[2])
+if a.keys() != b.keys(): sys.exit(f"{len(a)} and {len(b)} records")
+for key, (r, times) in a.items():
+    if r != b[key][0]: sys.exit(f"{r} is not {b[key][0]}")
+    for name, at in times.items():
+        other = b[key][1][name]
+        live = at - a[key][1]["expires_at"] + 3_600_000_000 > 60_000_000  # over is over
+        if live and abs(at - other) > 2_000_000: sys.exit(f"{key} {name}: {at} and {other}")
+PYTHON
+}
+all_equal() { expect_text out "$records/$records"; }
+
+expect_exit 0 "$services" up redis
+redis=$(cut -d' ' -f2 out)
+# File into each store; each store into each other; each store into a file.
+expect_exit 0 idem store import --store memory: first.jsonl --verify
+all_equal
+declare -A urls=([sqlite]=sqlite:a.db [redis]="$redis?prefix=a:")
+for kind in sqlite redis; do
+  expect_exit 0 idem store import --store "${urls[$kind]}" first.jsonl --verify
+  expect_text out "written  $records"
+  all_equal
+  # A second time is nothing new.
+  expect_exit 0 idem store import --store "${urls[$kind]}" first.jsonl --verify
+  expect_text out "already  $records"
+  all_equal
+  expect_exit 0 idem store export --store "${urls[$kind]}" "$kind.jsonl"
+  same first.jsonl "$kind.jsonl"
+  n=0
+  for to in "sqlite:from-$kind.db" "$redis?prefix=from-$kind:"; do
+    expect_exit 0 idem store migrate --from "${urls[$kind]}" --to "$to" --verify
+    all_equal
+    expect_exit 0 idem store migrate --from "${urls[$kind]}" --to "$to" --verify
+    expect_text out "already  $records"
+    expect_exit 0 idem store export --store "$to" moved.jsonl
+    same first.jsonl moved.jsonl
+    n=$((n + 1))
+  done
+done
+# Through a pipe, too; and the digest is that of the lines before it.
+idem store export --store sqlite:a.db 2>/dev/null | idem store import --store sqlite:piped.db - >out 2>err
+expect_text out "written  $records"
+[ "$(head -n -1 sqlite.jsonl | sha256sum | cut -d' ' -f1)" = \
+  "$(tail -n 1 sqlite.jsonl | python3 -c 'import json,sys; print(json.load(sys.stdin)["sha256"])')" ] ||
+  fail_test 'the digest is not that of the lines'
+
+# The owner goes on with its lease at the new place, a stranger does not, duplicates get the result.
+owner=$(printf 6 | md5sum | cut -d' ' -f1)
+fence=$(grep '"key":"key-6"' sqlite.jsonl | python3 -c 'import json,sys; print(json.loads(sys.stdin.readline())["fence"])')
+store="$redis?prefix=from-sqlite:"
+expect_exit 17 idem key complete key-6 --owner "$owner" --fence $((fence - 1)) --store "$store" --result x
+expect_exit 0 idem key renew key-6 --owner "$owner" --fence "$fence" --store "$store" --lease 40m
+expect_exit 0 idem key complete key-6 --owner "$owner" --fence "$fence" --store "$store" --result finished
+expect_exit 10 idem key claim key-6 --request 6 --store "$store"
+expect_text out finished
+expect_exit 10 idem key claim key-8 --request 8 --store "$store"
+expect_text out 'paid 8'
+expect_exit 12 idem key claim key-8 --request other --store "$store"
+expect_exit 0 idem key claim key-13 --request 13 --store "$store"
+expect_text out takeover
+
+# What differs is told, and is not overwritten.
+expect_exit 1 idem store migrate --from sqlite:a.db --to "$store" --verify
+expect_text err "'key-6': success instead of processing"
+expect_text out "$((records - 2))/$records"
+expect_exit 10 idem key claim key-6 --request 6 --store "$store"
+expect_exit 1 idem store migrate --from sqlite:a.db --to "$store" --json
+[ "$(json out refused)" = 2 ] || fail_test "not refused: $(cat out)"
+
+# A file that was cut, changed or lengthened is refused before anything is written.
+refuse() {
+  expect_exit 2 idem store import --store sqlite:refused.db "$1"
+  expect_text err "$1:$2"
+  [ ! -e refused.db ] || fail_test "wrote something of $1"
+}
+head -n 100 first.jsonl >cut.jsonl
+refuse cut.jsonl '101: the end is missing'
+sed '50s/key-48/key-x8/' first.jsonl >changed.jsonl
+refuse changed.jsonl "$((records + 2)): count or digest"
+sed '50d' first.jsonl >short.jsonl
+refuse short.jsonl "$((records + 1)): count or digest"
+cat first.jsonl first.jsonl >twice.jsonl
+refuse twice.jsonl "$((records + 3)): something follows"
+for fault in 's/"attempt": *[0-9]*/"attempt":0/' 's/"fence": *[0-9]*/"fence":-5/' \
+  's/"status": *"[a-z]*"/"status":"done"/' 's/"owner": *"./"owner":"/' 's/"key":/"kez":/' \
+  's/"key": *"key/"key":"\\u0000/' 's/"expires_at": *[0-9]*/"expires_at":1/'; do
+  sed "10$fault" first.jsonl >fault.jsonl
+  ! cmp -s fault.jsonl first.jsonl || fail_test "changed nothing: $fault"
+  refuse fault.jsonl '10: '
+done
+echo '{}' >other.jsonl
+refuse other.jsonl '1: not an export'
+expect_exit 2 idem store migrate --from sqlite:a.db --to sqlite:a.db
+expect_exit 4 idem store migrate --from sqlite:missing.db --to sqlite:new.db
+[ -z "$(find . -name new.db -o -name missing.db)" ] || fail_test 'made a store for nothing'
+expect_exit 4 idem store export --store sqlite:a.db /dev/full/x
+echo "$records records over $n targets from 2 stores"
