@@ -22,6 +22,7 @@ struct Pending {
   bool load = false;
   bool done = false;
   bool doubtful = false;  // an `unknown` was seen: only a definite answer ends the doubt
+  bool sticky = false;    // it was, at some time: of this call no error may say "not applied" again
 
   [[nodiscard]] const Record* seen() const {
     if (holds) return &held;
@@ -152,13 +153,15 @@ class Driver {
 
   bool take_failure(Pending& one, Answer& answer) {
     one.doubtful = one.doubtful || answer.error.code == errc::unknown;
-    // A read that failed changed nothing, but the earlier doubt stays.
+    one.sticky = one.sticky || one.doubtful;
+    // What failed now changed nothing, but an earlier write may have: the claim that a repetition
+    // finds made, and could not renew, is the caller's.
     const Time deadline = std::min(limits_.deadline, one.call->deadline);
-    if (one.doubtful && limits_.clock.now() < deadline) {
+    if (one.sticky && limits_.clock.now() < deadline) {
       ++repeated_;
       return true;
     }
-    if (one.doubtful) answer.error.code = errc::unknown;
+    if (one.sticky) answer.error.code = errc::unknown;
     one.call->answer = std::move(answer.error);
     one.done = true;
     return false;

@@ -96,6 +96,21 @@ TEST_P(VerbContract, ARefusedCallChangesNothingAndSaysSo) {
   }
 }
 
+// The first insert was applied and its reply was lost; its repetition finds it, and the store
+// refuses the rest. "Not applied" would be a lie: another attempt of the caller's would be refused
+// by itself.
+TEST_P(VerbContract, AClaimOnceInDoubtIsNeverToldAsNotApplied) {
+  IDEM_EXACT_ONLY();
+  Faulty faulty(shared_store(), store_clock(), caller_clock());
+  faulty.store->on_call(Verb::insert, 1, Fault::lose_reply);
+  faulty.store->on_call(Verb::replace, 1, Fault::refuse);
+  EXPECT_THAT(faulty.service.claim(request("k")), IsClaimed(AttemptIs(1)));
+  faulty.store->on_call(Verb::insert, 1, Fault::lose_reply);
+  faulty.store->on_every_call(Verb::replace, Fault::refuse);
+  EXPECT_THAT(faulty.service.claim(request("k2")), HasError(errc::unknown));
+  faulty.store->calm();
+}
+
 // The store stays mute: `unknown` by the deadline, never "not claimed", never a run.
 TEST_P(VerbContract, AMuteStoreEndsInUnknown) {
   IDEM_EXACT_ONLY();

@@ -9,6 +9,9 @@
 //   hot LAYOUT      8 blocking callers, claims of one finished key through a store of that layout
 //   refused LAYOUT  8 connections, INSERTs of one key into a table of that layout: duplicates as a
 //                   store would meet them that never reads first
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <boost/mysql/results.hpp>
@@ -16,6 +19,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -35,11 +39,35 @@ std::string new_key() {
   return "key-" + std::to_string(next_key.fetch_add(1, std::memory_order_relaxed));
 }
 
-// Calls per second of so many threads; `work` says whether it did what it was asked.
+// The processor time of this process and of the server, in µs. On a machine that others use, too,
+// it says more than the rate.
+double cpu_us() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto us = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+  };
+  std::ifstream stat("/proc/" + std::to_string(server().process().pid()) + "/stat");
+  std::string field;
+  double ticks = 0;
+  for (int i = 1; i <= 15 && stat >> field; ++i) {
+    if (i >= 14) ticks += std::stod(field);  // utime, stime
+  }
+  return us(used.ru_utime) + us(used.ru_stime) +
+         ticks * 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+struct Figure {
+  double rate = 0;    // calls per second
+  double cpu_us = 0;  // per call
+};
+
+// Of so many threads; `work` says whether it did what it was asked.
 template <class Work>
-double rate(std::size_t callers, Micros length, Work work) {
+Figure measure(std::size_t callers, Micros length, Work work) {
   std::atomic<std::uint64_t> count{0};
   std::atomic<std::uint64_t> wrong{0};
+  const double cpu = cpu_us();
   const Time begin = system_clock().now();
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < callers; ++t) {
@@ -50,8 +78,9 @@ double rate(std::size_t callers, Micros length, Work work) {
   for (std::thread& thread : threads) thread.join();
   if (wrong != 0)
     std::printf("VOID: %llu wrong answers\n", static_cast<unsigned long long>(wrong.load()));
-  return static_cast<double>(count) * 1e6 /
-         static_cast<double>((system_clock().now() - begin).count());
+  const auto calls = static_cast<double>(std::max<std::uint64_t>(count, 1));
+  return {calls * 1e6 / static_cast<double>((system_clock().now() - begin).count()),
+          (cpu_us() - cpu) / calls};
 }
 
 // An INSERT as an application would write it, prepared.
@@ -112,14 +141,25 @@ std::string table_sql(std::string_view name, std::string_view id, std::string_vi
          std::string(keys) + ") ENGINE=InnoDB";
 }
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
 struct Row {
   const char* name;
   std::vector<double> rates;
-  [[nodiscard]] double median() {
-    std::sort(rates.begin(), rates.end());
-    return (rates[(rates.size() - 1) / 2] + rates[rates.size() / 2]) / 2;
+  std::vector<double> cpu;
+  void add(const Figure& figure) {
+    rates.push_back(figure.rate);
+    cpu.push_back(figure.cpu_us);
   }
 };
+
+void tell(const char* what, const Row& one, const Row& other) {
+  std::printf("%-32s rate %.2f   processor time %.2f\n", what,
+              median(one.rates) / median(other.rates), median(other.cpu) / median(one.cpu));
+}
 
 void finish(IdempotencyStore& store) {
   const Answer claimed = insert(store, kKey, claim_of(Owner::random()));
@@ -144,8 +184,10 @@ int run(int rounds, Micros length) {
   std::printf("server: %s, flush %s, durability %s\n", store->capabilities().backend.c_str(),
               root.cell("SELECT @@innodb_flush_log_at_trx_commit").c_str(),
               store->capabilities().durability == Durability::power ? "power" : "less");
-  std::vector<Row> rows{{"combined", {}},     {"autocommit", {}},        {"hot clustered", {}},
-                        {"hot articles", {}}, {"refused clustered", {}}, {"refused articles", {}}};
+  std::vector<Row> rows;
+  for (const char* const name : {"combined", "autocommit", "hot clustered", "hot articles",
+                                 "refused clustered", "refused articles"})
+    rows.push_back({name, {}, {}});
   const auto refused = [](Lent& in) {
     return [&in](std::size_t) { return in.insert("hot") == 1062; };
   };
@@ -155,26 +197,26 @@ int run(int rounds, Micros length) {
     };
   };
   for (int round = 0; round < rounds; ++round) {
-    rows[0].rates.push_back(rate(kCallers, length, [&](std::size_t) {
+    rows[0].add(measure(kCallers, length, [&](std::size_t) {
       const std::string key = new_key();
       return insert(*store, {"", "pay", key}, claim_of(Owner::random())).state ==
              Answer::State::written;
     }));
-    rows[1].rates.push_back(
-        rate(kCallers, length, [&](std::size_t) { return plain.insert(new_key()) == 0; }));
-    rows[2].rates.push_back(rate(kHotCallers, length, hot(*store)));
-    rows[3].rates.push_back(rate(kHotCallers, length, hot(*other)));
-    rows[4].rates.push_back(rate(kHotCallers, length, refused(plain)));
-    rows[5].rates.push_back(rate(kHotCallers, length, refused(plain_articles)));
+    rows[1].add(
+        measure(kCallers, length, [&](std::size_t) { return plain.insert(new_key()) == 0; }));
+    rows[2].add(measure(kHotCallers, length, hot(*store)));
+    rows[3].add(measure(kHotCallers, length, hot(*other)));
+    rows[4].add(measure(kHotCallers, length, refused(plain)));
+    rows[5].add(measure(kHotCallers, length, refused(plain_articles)));
   }
-  for (Row& row : rows) {
-    const double median = row.median();
-    std::printf("%-17s median %8.0f/s   min %8.0f   max %8.0f\n", row.name, median,
-                row.rates.front(), row.rates.back());
+  for (const Row& row : rows) {
+    std::printf("%-17s median %8.0f/s   min %8.0f   max %8.0f   %6.1f us of processor time\n",
+                row.name, median(row.rates), *std::min_element(row.rates.begin(), row.rates.end()),
+                *std::max_element(row.rates.begin(), row.rates.end()), median(row.cpu));
   }
-  std::printf("combined / autocommit            %.2f\n", rows[0].median() / rows[1].median());
-  std::printf("hot: clustered / articles        %.2f\n", rows[2].median() / rows[3].median());
-  std::printf("refused: clustered / articles    %.2f\n", rows[4].median() / rows[5].median());
+  tell("combined / autocommit", rows[0], rows[1]);
+  tell("hot: clustered / articles", rows[2], rows[3]);
+  tell("refused: clustered / articles", rows[4], rows[5]);
   return 0;
 }
 
