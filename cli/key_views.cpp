@@ -12,6 +12,7 @@ struct Options {
   KeyOptions key;
   std::string status;
   std::optional<Duration> lapsed_for;
+  bool stuck = false;
   std::optional<std::uint64_t> limit;
   std::string cursor;
 };
@@ -101,6 +102,7 @@ ListQuery query_of(const Options& options) {
   if (options.status == "processing") query.status = Status::processing;
   if (options.status == "success") query.status = Status::success;
   if (options.status == "failed") query.status = Status::failed;
+  if (options.stuck) query.lapsed_for = Micros(0);
   if (options.lapsed_for) query.lapsed_for = *options.lapsed_for;
   if (!options.key.biz.empty()) query.biz_type = options.key.biz;
   if (!options.key.tenant.empty()) query.tenant = options.key.tenant;
@@ -170,6 +172,7 @@ void add_key_views(CLI::App& family, Context& context) {
       ->check(CLI::IsMember({"processing", "success", "failed"}));
   add_duration(leaf, "--lapsed-for", options->lapsed_for,
                "only attempts whose lease is over and that have been silent this long", "any");
+  leaf->add_flag("--stuck", options->stuck, "only attempts whose lease is over");
   add_positive(leaf, "--limit", options->limit, "records to a page", "100");
   add_text(leaf, "--cursor", options->cursor, "go on where the page before ended", "the start");
   on_run(leaf, context, options, list);

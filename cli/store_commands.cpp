@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "commands.hpp"
 #include "options.hpp"
@@ -15,6 +16,10 @@ struct SweepOptions {
   std::optional<Duration> stuck_after;
   bool once = false;
   bool dry_run = false;
+};
+struct StatsOptions {
+  std::optional<Duration> watch;
+  std::optional<std::uint64_t> times;
 };
 struct NoOptions {};
 
@@ -76,11 +81,9 @@ std::string_view to_word(Durability durability) {
   return "?";
 }
 
-ExitCode stats(const NoOptions&, Context& context) {
-  const StoreChoice choice = chosen_store_or_runs(context);
-  const StorePtr store = open_existing_store(choice);
-  const StoreStats counted = must(store->stats(), choice.from);
-  const Capabilities& can = store->capabilities();
+Json counted(IdempotencyStore& store, const std::string& from) {
+  const StoreStats counted = must(store.stats(), from);
+  const Capabilities& can = store.capabilities();
   Json answer{{"outcome", "stats"}, {"backend", can.backend}};
   answer["records"] = counted.records();
   answer["processing"] = counted.processing;
@@ -91,8 +94,19 @@ ExitCode stats(const NoOptions&, Context& context) {
   answer["durability"] = to_word(can.durability);
   answer["multi_process"] = can.multi_process;
   answer["result_bytes_max"] = can.result_bytes_max;
-  print_answer(context, answer, "");
-  return ExitCode::done;
+  return answer;
+}
+
+ExitCode stats(const StatsOptions& options, Context& context) {
+  const StoreChoice choice = chosen_store_or_runs(context);
+  const StorePtr store = open_existing_store(choice);
+  for (std::uint64_t shown = 1;; ++shown) {
+    print_answer(context, counted(*store, choice.from), "");
+    std::fflush(stdout);  // whoever reads it through a pipe is watching, too
+    if (!options.watch || (options.times && shown >= *options.times)) return ExitCode::done;
+    system_clock().pause(*options.watch);
+    if (!context.json) print_text("\n");
+  }
 }
 
 ExitCode schema(const NoOptions&, Context& context) {
@@ -136,9 +150,15 @@ void add_store_commands(CLI::App& root, Context& context) {
   leaf->add_flag("--dry-run", options->dry_run, "count what would be done, change nothing");
   on_run(leaf, context, options, sweep);
 
+  auto stats_options = std::make_shared<StatsOptions>();
   leaf = add_leaf(*family, context, "stats", "Count the records and their bytes",
-                  {"idem store stats --store sqlite:orders.db"}, kNamedStoreOrRuns);
-  on_run(leaf, context, std::make_shared<NoOptions>(), stats);
+                  {"idem store stats --store sqlite:orders.db",
+                   "idem store stats --store sqlite:orders.db --watch 2s"},
+                  kNamedStoreOrRuns);
+  add_duration(leaf, "--watch", stats_options->watch, "count again, this often, until interrupted",
+               "");
+  add_count(leaf, "--times", stats_options->times, "with --watch: stop after so many", "");
+  on_run(leaf, context, stats_options, stats);
   leaf = add_leaf(*family, context, "schema", "Show what the store makes in its database",
                   {"idem store schema --store sqlite:orders.db"}, kNamedStoreOrRuns);
   on_run(leaf, context, std::make_shared<NoOptions>(), schema);
