@@ -135,7 +135,7 @@ result<std::unique_ptr<Asker>> enter(StoreUrl url, bool clustered, bool inside) 
 
 std::vector<Contender> bare_mysql(const Place& place, Clock&) {
   const auto url = StoreUrl::parse(place.fixture.url.empty() ? place.name : place.fixture.url);
-  if (place.backend != "mysql" || !url) return {};
+  if (!url || (url->scheme() != "mysql" && url->scheme() != "mariadb")) return {};
   const bool clustered = !place.name.ends_with("/articles");
   std::vector<Contender> both;
   for (const bool inside : {false, true}) {

@@ -87,7 +87,7 @@ result<std::unique_ptr<Asker>> enter(StoreUrl url) {
 
 std::vector<Contender> bare_redis(const Place& place, Clock&) {
   const auto url = StoreUrl::parse(place.fixture.url.empty() ? place.name : place.fixture.url);
-  if (place.backend != "redis" || !url) return {};
+  if (!url || !url->scheme().starts_with("redis")) return {};
   Contender bare;
   bare.name = place.name + " bare SET NX";
   bare.how = "SET key token NX PX lease, no library, a connection for each client";

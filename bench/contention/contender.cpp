@@ -18,9 +18,11 @@ std::vector<Contender> contenders_at(const Place& place, Clock& clock) {
   const std::string against = all.empty() ? "" : all.front().name;
   all.push_back(store_contender(place, clock));
   all.back().against = against;
-  for (Contender& inside : sqlite_transaction(place, clock)) {
-    inside.against = against;
-    all.push_back(std::move(inside));
+  for (auto* kind : {sqlite_transaction, mysql_transaction}) {
+    for (Contender& inside : kind(place, clock)) {
+      inside.against = against;
+      all.push_back(std::move(inside));
+    }
   }
   return all;
 }

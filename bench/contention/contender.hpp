@@ -64,8 +64,7 @@ class Asker {
 
 // A store that was opened, and what is known about it.
 struct Place {
-  std::string name;     // as it was asked for: "sqlite", "tiered/redis+sqlite", a URL
-  std::string backend;  // "sqlite"
+  std::string name;  // as it was asked for: "sqlite", "tiered/redis+sqlite", a URL
   Fixture fixture;
   bool is_private = true;
   bool counts_itself = false;  // its layers are CountingStores
@@ -99,6 +98,7 @@ void set_against(std::vector<Contender>& contenders);
 // Empty where the backend has no such thing.
 [[nodiscard]] std::vector<Contender> bare_sqlite(const Place& place, Clock& clock);
 [[nodiscard]] std::vector<Contender> sqlite_transaction(const Place& place, Clock& clock);
+[[nodiscard]] std::vector<Contender> mysql_transaction(const Place& place, Clock& clock);
 [[nodiscard]] std::vector<Contender> bare_redis(const Place& place, Clock& clock);
 [[nodiscard]] std::vector<Contender> bare_mysql(const Place& place, Clock& clock);
 

@@ -18,10 +18,19 @@ const GridRow* bare_row(const Contention& c, const GridRow& row) {
   return nullptr;
 }
 
-// The row's rate as a share of the bare protocol's in the same rounds.
+// Winning and losing cost differently: rates over different mixtures of the two are not alike.
+bool mixed_alike(const GridResult& a, const GridResult& b) {
+  const double of_a = static_cast<double>(a.won) / static_cast<double>(a.answered());
+  const double of_b = static_cast<double>(b.won) / static_cast<double>(b.answered());
+  return of_a <= 2 * of_b && of_b <= 2 * of_a;
+}
+
+// The row's rate as a share of the bare protocol's in the same rounds; null where that says
+// nothing.
 Json ratio_to_bare(const Contention& c, const GridRow& row) {
   const GridRow* bare = bare_row(c, row);
-  if (bare == nullptr || bare->rates.empty() || !bare->faults.empty() || row.rates.empty())
+  if (bare == nullptr || bare->rates.empty() || !bare->faults.empty() || row.rates.empty() ||
+      !mixed_alike(row.total, bare->total))
     return nullptr;
   const double base = summarize(bare->rates).median;
   return base <= 0 ? Json(nullptr) : Json(summarize(row.rates).median / base);

@@ -97,7 +97,9 @@ PageSection grid_section(const Json& document, const std::string& keys) {
   PageTable table;
   table.title = "keys " + keys;
   table.caption =
-      "OF BARE: the rate as a multiple of the bare protocol's, measured in the same rounds.";
+      "OF BARE: the rate as a multiple of the bare protocol's, measured in the same rounds; none "
+      "where the "
+      "shares of winners differ twofold.";
   table.columns = {{"CONTENDER", false, 0}, {"TIER", false, 3},      {"CLIENTS", true, 0},
                    {"CLAIMS/S", true, 0},   {"95% CI", false, 8},    {"OF BARE", true, 1},
                    {"WON", true, 4},        {"WINNER P50", true, 5}, {"P99", true, 6},

@@ -103,9 +103,8 @@ Field open_field(const std::vector<bench::Subject>& subjects) {
       field.contenders.push_back(std::move(absent));
       continue;
     }
-    const std::string backend = fixture->store->capabilities().backend;
     field.places.push_back(
-        {subject.name, backend, std::move(*fixture), subject.is_private, layers.has_value()});
+        {subject.name, std::move(*fixture), subject.is_private, layers.has_value()});
     auto here = bench::contenders_at(field.places.back(), system_clock());
     std::move(here.begin(), here.end(), std::back_inserter(field.contenders));
   }

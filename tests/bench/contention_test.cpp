@@ -174,7 +174,7 @@ TEST(Contention, LosersInsideATransactionWaitTheOthersAreRefused) {
   for (const char* backend : {"sqlite", "tiered"}) {
     auto fixture = make_fixture(backend);
     ASSERT_TRUE(fixture) << fixture.error().message;
-    places.push_back({backend, backend, std::move(*fixture), true});
+    places.push_back({backend, std::move(*fixture), true});
   }
   for (const Place& place : places) {
     for (Contender& one : contenders_at(place, system_clock()))

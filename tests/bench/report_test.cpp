@@ -39,12 +39,9 @@ Machine some_machine() {
 }
 
 Json with_header(const char* kind, Json found) {
-  Json document{{"schema", kReportSchema},
-                {"kind", kind},
-                {"version", "0"},
-                {"started", "2026-01-01T00:00:00Z"},
-                {"command", "idem bench"},
-                {"machine", to_json(some_machine())}};
+  Json document{{"schema", kReportSchema}, {"kind", kind},
+                {"version", "0"},          {"started", "2026-01-01T00:00:00Z"},
+                {"command", "idem bench"}, {"machine", to_json(some_machine())}};
   document.update(found);
   document["warnings"] = Json::array({"a warning"});
   return document;
@@ -96,7 +93,7 @@ Json contention_document() {
   options.storm_clients = 3;
   options.storms = 1;
   options.work = 5ms;
-  const Place place{"a", "reference", *reference("a").open(), true};
+  const Place place{"a", *reference("a").open(), true};
   return with_header("contention",
                      to_json(run_contention(options, contenders_at(place, system_clock()),
                                             system_clock(), kGoOn, {})));

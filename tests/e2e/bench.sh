@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A benchmark that leaves servers behind, ends with the wrong status or garbles a log is not run twice.
+# A benchmark that ends with the wrong status, or garbles a log, is not run twice.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 export TMPDIR=$work/tmp
@@ -89,27 +89,6 @@ nothing_left
 expect_exit 4 idem bench choose --json --stores redis://u:secret@127.0.0.1:1 "${short[@]}"
 json out schema >/dev/null
 if grep -q secret out err; then fail_test 'a password was shown'; fi
-
-# B25: interrupted, what is done is kept, servers and directories are gone.
-set -m
-for case in INT:contention TERM:choose INT:capacity INT:run; do
-  command=${case#*:}
-  mkfifo told
-  idem bench "$command" --time 100s --out "stopped-$command" >stopped.out 2>told &
-  bench=$!
-  exec 3<told
-  while read -r line <&3; do case $line in *'keeps what is'* | *done\)*) break ;; esac; done
-  kill -"${case%:*}" "$bench"
-  cat <&3 >stopped.err
-  status=0
-  wait "$bench" || status=$?
-  exec 3<&-
-  rm told
-  [ "$status" = 130 ] || fail_test "$command ended with $status: $(cat stopped.out stopped.err)"
-  [ "$(json "stopped-$command/results.json" interrupted)" = True ] || fail_test "$command: not marked"
-  grep -q 'interrupted' "stopped-$command/report.html" || fail_test "$command: the page does not say so"
-  nothing_left
-done
 
 # B16: every example of help runs (shortened).
 idem bench run --stores memory --clients 1 "${short[@]}" --out . >/dev/null 2>&1

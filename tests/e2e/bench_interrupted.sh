@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# B25: an interrupted benchmark keeps what is done, and leaves no server and no directory behind.
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+export TMPDIR=$work/tmp
+mkdir "$TMPDIR"
+
+nothing_left() {
+  [ -z "$(ls -A "$TMPDIR")" ] || fail_test "left behind in TMPDIR: $(ls -A "$TMPDIR")"
+  ! pgrep -f "$TMPDIR" >/dev/null || fail_test "still running: $(pgrep -af "$TMPDIR")"
+}
+
+set -m
+for case in INT:contention TERM:choose INT:capacity INT:run; do
+  command=${case#*:}
+  mkfifo told
+  idem bench "$command" --time 100s --out "stopped-$command" >stopped.out 2>told &
+  bench=$!
+  exec 3<told
+  while read -r line <&3; do case $line in *'keeps what is'* | *done\)*) break ;; esac; done
+  kill -"${case%:*}" "$bench"
+  cat <&3 >stopped.err
+  status=0
+  wait "$bench" || status=$?
+  exec 3<&-
+  rm told
+  [ "$status" = 130 ] || fail_test "$command ended with $status: $(cat stopped.out stopped.err)"
+  [ "$(json "stopped-$command/results.json" interrupted)" = True ] || fail_test "$command: not marked"
+  grep -q 'interrupted' "stopped-$command/report.html" || fail_test "$command: the page does not say so"
+  nothing_left
+done
