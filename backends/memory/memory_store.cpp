@@ -12,6 +12,7 @@
 
 #include "answers.hpp"
 #include "epoch.hpp"
+#include "idem/list_filter.hpp"
 #include "keyed_hash.hpp"
 #include "shard.hpp"
 #include "watch_table.hpp"
@@ -53,20 +54,12 @@ struct Cursor {
   }
 };
 
-bool wanted(const ListQuery& query, const Cell& cell, Time now) {
-  if (now >= cell.expires_at()) return false;
-  if (query.status && cell.status != *query.status) return false;
-  if (query.tenant && cell.key().tenant != *query.tenant) return false;
-  if (query.biz_type && cell.key().biz_type != *query.biz_type) return false;
-  if (!query.lapsed_for) return true;
-  return cell.status == Status::processing && now >= cell.until() &&
-         now - cell.updated() >= *query.lapsed_for;
-}
-
-Listed listed(const Cell& cell) {
+// Its result is copied only once it is selected.
+std::optional<Listed> listed(const ListQuery& query, const Cell& cell, Time now) {
   Listed item;
-  item.key = Key(cell.key());
   memory::describe(item.record, cell, cell.version.load());
+  if (!selects(query, cell.key(), item.record, now)) return std::nullopt;
+  item.key = Key(cell.key());
   item.record.result = cell.result();
   return item;
 }
@@ -309,8 +302,10 @@ class MemoryStore::Impl {
     for (const Cell* cell : run) named.emplace_back(storage_name(cell->key()), cell);
     std::sort(named.begin(), named.end());
     for (auto& [name, cell] : named) {
-      if (name <= at.after || !wanted(query, *cell, page.now)) continue;
-      page.items.push_back(listed(*cell));
+      if (name <= at.after) continue;
+      auto item = listed(query, *cell, page.now);
+      if (!item) continue;
+      page.items.push_back(std::move(*item));
       if (page.items.size() < limit) continue;
       at.after = std::move(name);
       page.cursor = at.text();

@@ -26,6 +26,7 @@
 #include "exchange.hpp"
 #include "idem/error.hpp"
 #include "idem/redis_store.hpp"
+#include "server_time.hpp"
 
 namespace idem::redis {
 
@@ -50,6 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] Error trouble() const;            // why the last try or connection ended
   [[nodiscard]] ServerGreeting greeting() const;  // of the last handshake
   [[nodiscard]] std::uint64_t attempts() const;   // tries to connect
+  [[nodiscard]] ServerTime& time() { return time_; }
   [[nodiscard]] const std::string& name() const { return name_; }  // "host:port"
 
  private:
@@ -74,6 +76,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::ssl::context* tls_;
   const RedisOptions options_;
   const std::string name_;
+  ServerTime time_;
 
   std::mutex inbox_mutex_;
   std::vector<ExchangePtr> inbox_;

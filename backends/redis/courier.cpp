@@ -1,6 +1,8 @@
 #include "courier.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -14,6 +16,7 @@ namespace {
 
 // A lost script, a moved slot and a half-moved key may come one after the other.
 constexpr int kRoundsMax = 6;
+constexpr std::int64_t kSecondsMax = 1LL << 40;  // more would not be a time in µs
 
 bool has_repeated_key(std::span<const Command> commands) {
   if (commands.size() < 2) return false;
@@ -24,6 +27,10 @@ bool has_repeated_key(std::span<const Command> commands) {
 }
 
 void append(std::string& out, const Command& command, bool by_text) {
+  if (!command.wire.empty()) {
+    out += command.wire;
+    return;
+  }
   boost::container::small_vector<std::string_view, 10> words;
   if (command.script != nullptr) {
     words.push_back(by_text ? "EVAL" : "EVALSHA");
@@ -33,6 +40,21 @@ void append(std::string& out, const Command& command, bool by_text) {
   }
   for (const std::string& argument : command.arguments) words.push_back(argument);
   append_command(out, {words.data(), words.size()});
+}
+
+// What a reply to TIME says; Time{} if it is none. The connection remembers it.
+Time told_time(const Reply& reply, Connection& connection) {
+  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return {};
+  std::array<std::int64_t, 2> parts{};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string& text = reply.elements[i].text;
+    const auto end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, parts[i]);
+    if (error != std::errc{} || stop != end || parts[i] < 0 || parts[i] > kSecondsMax) return {};
+  }
+  const Time server(Micros(parts[0] * 1'000'000 + parts[1]));
+  connection.time().hear(server, system_clock().now());
+  return server;
 }
 
 }  // namespace
@@ -45,6 +67,7 @@ struct Courier::Trip {
   };
   ConnectionPtr connection;
   std::vector<Stop> stops;
+  bool timed = false;    // its commands are followed by TIME
   bool confirm = false;  // ends with WAIT
   ExchangePtr exchange;
 };
@@ -97,7 +120,7 @@ void Courier::post(Round& round) {
       return candidate.connection == connection;
     });
     if (trip == round.trips.end()) {
-      trip = round.trips.insert(round.trips.end(), Trip{connection, {}, false, nullptr});
+      trip = round.trips.insert(round.trips.end(), Trip{connection, {}, false, false, nullptr});
     }
     trip->stops.push_back({command, round.asking.contains(command) ? 1U : 0U});
   }
@@ -113,8 +136,12 @@ void Courier::post(Round& round) {
                          round.forgotten.erase({trip.connection.get(), command.script}) != 0;
       append(payload, command, round.by_text || teach);
       replies += stop.replies + 1;
-      trip.confirm =
-          trip.confirm || (command.script != nullptr && command.script->writes && command.confirm);
+      trip.confirm = trip.confirm || command.writes;
+      trip.timed = trip.timed || command.tells_time;
+    }
+    if (trip.timed) {
+      append_command(payload, {"TIME"});
+      ++replies;
     }
     trip.confirm = trip.confirm && options_.wait_replicas != 0;
     if (trip.confirm) {
@@ -159,6 +186,9 @@ bool Courier::take(Round& round, Trip& trip) {
   }
   bool again = false;
   std::size_t at = 0;
+  const Time served_at =
+      trip.timed ? told_time(replies[replies.size() - (trip.confirm ? 2 : 1)], *trip.connection)
+                 : Time{};
   for (const Trip::Stop& stop : trip.stops) {
     at += stop.replies;
     Command& command = *stop.command;
@@ -168,7 +198,10 @@ bool Courier::take(Round& round, Trip& trip) {
       again = true;
     } else if (short_of_copies && !command.failed()) {
       command.error = idem::fail(errc::unknown, "too few replicas confirmed the write in time");
+    } else if (command.tells_time && served_at == Time{} && !command.failed()) {
+      command.error = idem::fail(errc::unknown, "the server did not tell its time");
     }
+    command.served_at = served_at;
   }
   return again;
 }

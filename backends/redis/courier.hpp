@@ -13,18 +13,21 @@
 
 namespace idem::redis {
 
-// A script on one key, or a plain command.
+// A script on one key, a plain command, or one that is encoded already.
 struct Command {
-  std::string key;                 // a script's only key, or ""
+  std::string key;                 // where it belongs, and a script's only key; or ""
   const Script* script = nullptr;  // null: a plain command, its name is arguments[0]
   boost::container::small_vector<std::string, 6> arguments;
-  ConnectionPtr on;     // where to; null: where the key belongs
-  bool confirm = true;  // a writing script waits for the replicas, if the options want it
+  std::string wire;         // if not empty: what is sent, instead of the above
+  ConnectionPtr on;         // where to; null: where the key belongs
+  bool writes = false;      // waits for the replicas, if the options want it
+  bool tells_time = false;  // asks the server for its time, behind the trip's commands
 
   // The answer: `reply` if error.code is errc{}, and never an error reply except where `plain`
   // commands want to see it.
   Reply reply;
   Error error{};
+  Time served_at{};  // tells_time, not failed(): the server's clock, right after the command
 
   [[nodiscard]] bool failed() const { return error.code != errc{}; }
 };

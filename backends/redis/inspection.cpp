@@ -157,7 +157,7 @@ result<void> check_rights(Parts& parts, const ConnectionPtr& server) {
   const auto run = [&](const Script& script, std::vector<std::string> more) -> result<Reply> {
     Command command = parts.command(name, script);
     command.on = server;
-    command.confirm = false;
+    command.writes = false;  // a probe waits for no replica
     for (std::string& argument : more) command.arguments.push_back(std::move(argument));
     parts.courier.run({&command, 1});
     if (command.failed()) {

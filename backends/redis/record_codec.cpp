@@ -180,6 +180,11 @@ result<Record> decode_record(std::string_view storage_name, std::string_view sto
   return record;
 }
 
+bool is_floor(std::string_view stored) {
+  return stored.size() == kFloorMark.size() + sizeof(std::uint64_t) &&
+         stored.starts_with(kFloorMark);
+}
+
 Record record_of(const Draft& draft, const Head& head) {
   Record record;
   record.request_hash = draft.request_hash;

@@ -59,6 +59,9 @@ struct Head {
 // errc::corrupt if any bit is not as it was written under this name.
 [[nodiscard]] result<Record> decode_record(std::string_view storage_name, std::string_view stored);
 
+// Whether these bytes are what a removed record has left.
+[[nodiscard]] bool is_floor(std::string_view stored);
+
 // The record that a written draft has become.
 [[nodiscard]] Record record_of(const Draft& draft, const Head& head);
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "idem/list_filter.hpp"
 #include "idem/redis_store.hpp"
 #include "record_codec.hpp"
 #include "store_impl.hpp"
@@ -93,16 +94,6 @@ result<std::uint64_t> sweep_page(redis::Parts& impl, std::span<const std::string
     if (command.reply.text.starts_with('W')) ++freed;
   }
   return freed;
-}
-
-bool matches(const ListQuery& query, const Key& key, const Record& record, Time now) {
-  if (record.expired(now)) return false;
-  if (query.status && record.status != *query.status) return false;
-  if (query.tenant && key.tenant != *query.tenant) return false;
-  if (query.biz_type && key.biz_type != *query.biz_type) return false;
-  if (!query.lapsed_for) return true;
-  return record.status == Status::processing && now >= record.lease_until &&
-         now - record.update_time >= *query.lapsed_for;
 }
 
 }  // namespace
@@ -211,7 +202,7 @@ result<Page> RedisStore::list(const ListQuery& query) {
       }
       page.now = answer.now;
       if (answer.state != Answer::State::stands ||
-          !matches(query, keys[i], answer.held, answer.now)) {
+          !selects(query, keys[i], answer.held, answer.now)) {
         continue;
       }
       if (page.items.size() == query.limit) {

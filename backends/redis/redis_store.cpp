@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "operations.hpp"
 #include "record_codec.hpp"
 #include "store_impl.hpp"
 #include "transport.hpp"
@@ -20,99 +21,16 @@ constexpr Micros kClockSlack = std::chrono::minutes(10);
 // With a virtual clock nothing may go by real time while a test runs.
 constexpr Micros kVirtualKeep = std::chrono::hours(24);
 
-constexpr std::uint64_t kResultBytesMax = std::uint64_t{64} << 20;
 constexpr std::size_t kSocketPathMax = 107;
 constexpr std::size_t kPrefixBytesMax = 64;
 constexpr std::uint64_t kExactInScript = std::uint64_t{1} << 53;
 
 std::string text_of_ms(Micros micros) { return std::to_string((micros.count() + 999) / 1000); }
 
-Error not_ours(const redis::Reply& reply) {
-  return idem::fail(errc::internal,
-                    "a script answered something else: " + reply.text.substr(0, 80));
-}
-
-void fail_answer(Answer& answer, Error error) {
-  answer.state = Answer::State::failed;
-  answer.error = std::move(error);
-}
-
-// What a script said, as an answer. `draft`: what was written, null for remove and load.
-void take_reply(const redis::Command& command, std::string_view storage_name, const Draft* draft,
-                Answer& answer) {
-  if (command.failed()) return fail_answer(answer, command.error);
-  std::string_view text = command.reply.text;
-  if (text.size() < 9) return fail_answer(answer, not_ours(command.reply));
-  const char letter = text.front();
-  std::int64_t now = 0;
-  for (std::size_t i = 8; i > 0; --i) now = now << 8 | static_cast<unsigned char>(text[i]);
-  text.remove_prefix(9);
-  answer.now = Time(Micros(now));
-  switch (letter) {
-    case 'W':
-      answer.state = Answer::State::written;
-      if (draft != nullptr) {
-        const auto head = redis::decode_head(text);
-        if (!head) return fail_answer(answer, head.error());
-        answer.held = redis::record_of(*draft, *head);
-      }
-      return;
-    case 'S': {
-      auto record = redis::decode_record(storage_name, text);
-      if (!record) return fail_answer(answer, record.error());
-      answer.state = Answer::State::stands;
-      answer.held = std::move(*record);
-      return;
-    }
-    case 'A':
-      answer.state = Answer::State::absent;
-      return;
-    default:
-      return fail_answer(answer, not_ours(command.reply));
-  }
-}
-
 // Nobody ever wrote a version that large: it is compared as one that never matches, because Lua
 // would round it.
 std::string expected_argument(std::uint64_t expected) {
   return expected < kExactInScript ? std::to_string(expected) : "-1";
-}
-
-bool fits(const Draft& draft, Answer& answer) {
-  if (draft.result.size() <= kResultBytesMax) return true;
-  fail_answer(answer,
-              idem::fail(errc::too_large, "a result of " + std::to_string(draft.result.size()) +
-                                              " bytes; at most 64 MiB"));
-  return false;
-}
-
-// Builds a command per operation, runs them in one trip, hands out the answers.
-template <class Op, class Build>
-void perform(redis::Parts& impl, std::span<Op> ops, Build build) {
-  if (!impl.in_own_process()) {
-    const char* const why = "the store was opened before the fork: open it again here";
-    for (Op& op : ops) fail_answer(op.answer, idem::fail(errc::wrong_process, why));
-    return;
-  }
-  boost::container::small_vector<redis::Command, 1> commands;
-  boost::container::small_vector<std::string, 1> names;
-  boost::container::small_vector<Op*, 1> asked;
-  commands.reserve(ops.size());
-  for (Op& op : ops) {
-    if constexpr (requires { op.draft; }) {
-      if (!fits(op.draft, op.answer)) continue;
-    }
-    names.push_back(storage_name(op.key));
-    commands.push_back(build(op, names.back()));
-    asked.push_back(&op);
-  }
-  if (commands.empty()) return;
-  impl.courier.run({commands.data(), commands.size()});
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    const Draft* draft = nullptr;
-    if constexpr (requires { asked[i]->draft; }) draft = &asked[i]->draft;
-    take_reply(commands[i], names[i], draft, asked[i]->answer);
-  }
 }
 
 }  // namespace
@@ -131,7 +49,7 @@ redis::Parts::Parts(RedisOptions opened_with, std::unique_ptr<boost::asio::ssl::
   capabilities.backend = "redis";
   capabilities.multi_process = true;
   capabilities.server_clock = true;
-  capabilities.result_bytes_max = kResultBytesMax;
+  capabilities.result_bytes_max = redis::kResultBytesMax;
 }
 
 redis::Parts::~Parts() {
@@ -177,6 +95,7 @@ redis::Command redis::Parts::command(std::string_view storage_name,
   redis::Command command;
   command.key = redis_key(storage_name);
   command.script = &script;
+  command.writes = script.writes;
   command.arguments.push_back(now_argument());
   return command;
 }
@@ -211,18 +130,8 @@ RedisStore::RedisStore(std::unique_ptr<redis::Parts> impl) : impl_(std::move(imp
 
 RedisStore::~RedisStore() = default;
 
-void RedisStore::insert(std::span<Insert> ops) {
-  perform(*impl_, ops, [&](const Insert& op, std::string_view name) {
-    redis::Command command = impl_->command(name, redis::scripts().insert);
-    command.arguments.push_back(impl_->expiry_ms(op.draft.keep));
-    command.arguments.push_back(std::to_string(op.draft.keep.count()));
-    command.arguments.push_back(redis::encode_body(name, op.draft));
-    return command;
-  });
-}
-
 void RedisStore::replace(std::span<Replace> ops) {
-  perform(*impl_, ops, [&](const Replace& op, std::string_view name) {
+  redis::perform(*impl_, ops, [&](const Replace& op, std::string_view name) {
     redis::Command command = impl_->command(name, redis::scripts().replace);
     command.arguments.push_back(impl_->expiry_ms(op.draft.keep));
     command.arguments.push_back(std::to_string(op.draft.keep.count()));
@@ -234,13 +143,13 @@ void RedisStore::replace(std::span<Replace> ops) {
 }
 
 void RedisStore::load(std::span<Load> ops) {
-  perform(*impl_, ops, [&](const Load&, std::string_view name) {
+  redis::perform(*impl_, ops, [&](const Load&, std::string_view name) {
     return impl_->command(name, redis::scripts().load);
   });
 }
 
 void RedisStore::remove(std::span<Remove> ops) {
-  perform(*impl_, ops, [&](const Remove& op, std::string_view name) {
+  redis::perform(*impl_, ops, [&](const Remove& op, std::string_view name) {
     redis::Command command = impl_->command(name, redis::scripts().remove);
     command.arguments.push_back(impl_->floor_ms());
     command.arguments.push_back(expected_argument(op.expected));

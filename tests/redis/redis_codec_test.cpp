@@ -8,6 +8,7 @@
 #include "reply_error.hpp"
 #include "resp.hpp"
 #include "router.hpp"
+#include "server_time.hpp"
 
 namespace idem::redis {
 namespace {
@@ -238,6 +239,34 @@ TEST(RedisSlots, FollowTheSpecification) {
   EXPECT_NE(slot_of("foo{}{bar}"), slot_of("bar"));
   // What keys with braces get in front keeps them whole.
   EXPECT_NE(slot_of("idem:{}0:0:{bar}"), slot_of("bar"));
+}
+
+TEST(ServerTime, IsTheLeastLateHearingPlusTheTimeGoneBy) {
+  using std::chrono::milliseconds;
+  const Time here(Micros(1'000'000'000)), server(Micros(9'000'000'000));
+  ServerTime time;
+  EXPECT_EQ(time.guess(here), std::nullopt);
+  time.hear(server, here);
+  EXPECT_EQ(time.guess(here + milliseconds(5)), server + milliseconds(5));
+  // That reply took 3 ms longer: what was heard before is nearer to the truth.
+  time.hear(server + milliseconds(7), here + milliseconds(10));
+  EXPECT_EQ(time.guess(here + milliseconds(10)), server + milliseconds(10));
+  // That one was quicker.
+  time.hear(server + milliseconds(22), here + milliseconds(20));
+  EXPECT_EQ(time.guess(here + milliseconds(30)), server + milliseconds(32));
+  // After a second the next one counts in any case: clocks drift.
+  time.hear(server + milliseconds(1020), here + milliseconds(1030));
+  EXPECT_EQ(time.guess(here + milliseconds(1030)), server + milliseconds(1020));
+  EXPECT_EQ(time.guess(here + milliseconds(3029)), server + milliseconds(3019));
+  EXPECT_EQ(time.guess(here + milliseconds(3030)), std::nullopt);
+}
+
+TEST(RedisRecord, AFloorIsNoRecord) {
+  EXPECT_TRUE(is_floor(std::string("IT1") + std::string(8, '\x7f')));
+  EXPECT_FALSE(is_floor(std::string("IT1") + std::string(7, '\x7f')));
+  EXPECT_FALSE(is_floor(std::string("IT1") + std::string(9, '\x7f')));
+  EXPECT_FALSE(is_floor(stored("k", some_draft(""))));
+  EXPECT_FALSE(is_floor(""));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Claims per second on one Redis connection, beside redis-benchmark on the same server.
 //
-//   redis_throughput [SECONDS]      every row runs for SECONDS (default 1), three times,
-//   interleaved
+//   redis_throughput [SECONDS [ROUNDS [ROW]]]     every row runs for SECONDS (1), interleaved with
+//                                                 the others, ROUNDS (6) times; or only that ROW
 //
 // Not a test: what it prints depends on the machine. Rows:
 //   benchmark    redis-benchmark -c 1 -P 64: SET of a new key with NX and PX
@@ -9,12 +9,11 @@
 //   continuing   64 callers that block no thread: each claim's continuation starts the next one
 //   blocking     64 threads, one insert at a time each, on the shared connection
 //   own sockets  64 threads, each with a blocking request/reply connection of its own: SET NX PX
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "idem/clock.hpp"
@@ -45,39 +44,31 @@ std::atomic<std::uint64_t> next_key{0};
 // relaxed: only uniqueness is wanted
 Key new_key() { return "key-" + std::to_string(next_key.fetch_add(1, std::memory_order_relaxed)); }
 
-// The processor time of this process.
-double cpu_us() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6 +
-         static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-}
-
 class Timer {
  public:
   explicit Timer(Micros length) : begin_(system_clock().now()), end_(begin_ + length) {}
   [[nodiscard]] bool over() const { return system_clock().now() >= end_; }
   [[nodiscard]] double rate(std::uint64_t count) const {
-    std::printf("  %.1f us of this process per claim\n",
-                (cpu_us() - cpu_) / static_cast<double>(std::max<std::uint64_t>(count, 1)));
     return static_cast<double>(count) * 1e6 /
            static_cast<double>((system_clock().now() - begin_).count());
   }
 
  private:
   Time begin_, end_;
-  double cpu_ = cpu_us();
 };
 
 double batches(RedisStore& store, Micros length) {
   std::uint64_t count = 0;
+  // What the caller brings is made beforehand, as the other side's is.
+  const std::vector<Draft> drafts(kCallers, draft());
   const Timer timer(length);
   std::vector<Key> keys(kCallers);
+  std::vector<Insert> ops(kCallers);
   while (!timer.over()) {
-    std::vector<Insert> ops;
-    for (Key& key : keys) {
-      key = new_key();
-      ops.push_back({key, draft(), {}});
+    for (std::size_t i = 0; i < kCallers; ++i) {
+      keys[i] = new_key();
+      ops[i].key = keys[i];
+      ops[i].draft = drafts[i];
     }
     store.insert(ops);
     for (const Insert& op : ops) count += op.answer.state == Answer::State::written;
@@ -105,10 +96,11 @@ double continuing(RedisStore& store, Micros length) {
                       for (const Insert& op : ops)
                         count += op.answer.state == Answer::State::written;
                     });
+  const Draft its_draft = draft();
   start = [&](InsertJob& job) {
     if (timer.over()) return;
     job.key = new_key();
-    job.op = {job.key, draft(), {}};
+    job.op = {job.key, its_draft, {}};
     combiner.submit(job, [&] { start(job); });
   };
   for (InsertJob& job : jobs) start(job);
@@ -131,9 +123,10 @@ double threads(Micros length, Work work) {
 double blocking(RedisStore& store, Micros length) {
   return threads(length, [&](const Timer& timer) {
     std::uint64_t count = 0;
+    const Draft its_draft = draft();
     while (!timer.over()) {
       const Key key = new_key();
-      Insert op{key, draft(), {}};
+      Insert op{key, its_draft, {}};
       store.insert({&op, 1});
       count += op.answer.state == Answer::State::written;
     }
@@ -169,30 +162,53 @@ double benchmark(std::uint16_t port) {
   return rate;
 }
 
-int run(Micros length) {
+double median_of(std::vector<double> rates) {
+  std::sort(rates.begin(), rates.end());
+  const std::size_t half = rates.size() / 2;
+  return rates.size() % 2 == 1 ? rates[half] : (rates[half - 1] + rates[half]) / 2;
+}
+
+void print(const Row& row) {
+  const auto [least, most] = std::minmax_element(row.rates.begin(), row.rates.end());
+  std::printf("%-12s median %9.0f/s   min %9.0f   max %9.0f\n", row.name, median_of(row.rates),
+              *least, *most);
+}
+
+// The median of the rounds' own ratios: what disturbs a round disturbs both.
+void print_ratio(const Row& ours, const Row& theirs) {
+  if (ours.rates.empty() || theirs.rates.empty()) return;
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < ours.rates.size(); ++i) {
+    ratios.push_back(ours.rates[i] / theirs.rates[i]);
+  }
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  std::printf("%-10s / %-11s %.2f   (%.2f to %.2f)\n", ours.name, theirs.name, median_of(ratios),
+              *least, *most);
+}
+
+int run(Micros length, int rounds, std::string_view only) {
   RedisServer server;
   const auto store = open_redis(server.url()).value();
-  std::vector<Row> rows{{"benchmark", {}},
-                        {"batches", {}},
-                        {"continuing", {}},
-                        {"blocking", {}},
-                        {"own sockets", {}}};
-  for (int round = 0; round < 3; ++round) {
-    rows[0].rates.push_back(benchmark(server.port()));
-    rows[1].rates.push_back(batches(*store, length));
-    rows[2].rates.push_back(continuing(*store, length));
-    rows[3].rates.push_back(blocking(*store, length));
-    rows[4].rates.push_back(own_sockets(server.port(), length));
+  Row bench{"benchmark", {}}, batched{"batches", {}}, continued{"continuing", {}},
+      blocked{"blocking", {}}, own{"own sockets", {}};
+  const auto measure = [&](Row& row, auto&& rate) {
+    if (!only.empty() && only != row.name) return;
+    row.rates.push_back(rate());
     RawRedis(server.port())({"FLUSHALL"});
+  };
+  for (int round = 0; round < rounds; ++round) {
+    measure(bench, [&] { return benchmark(server.port()); });
+    measure(batched, [&] { return batches(*store, length); });
+    measure(continued, [&] { return continuing(*store, length); });
+    measure(blocked, [&] { return blocking(*store, length); });
+    measure(own, [&] { return own_sockets(server.port(), length); });
   }
-  for (Row& row : rows) {
-    std::sort(row.rates.begin(), row.rates.end());
-    std::printf("%-12s median %9.0f/s   min %9.0f   max %9.0f\n", row.name, row.rates[1],
-                row.rates[0], row.rates[2]);
+  for (const Row* row : {&bench, &batched, &continued, &blocked, &own}) {
+    if (!row->rates.empty()) print(*row);
   }
-  std::printf("batches    / benchmark   %.2f\n", rows[1].rates[1] / rows[0].rates[1]);
-  std::printf("continuing / benchmark   %.2f\n", rows[2].rates[1] / rows[0].rates[1]);
-  std::printf("blocking   / own sockets %.2f\n", rows[3].rates[1] / rows[4].rates[1]);
+  print_ratio(batched, bench);
+  print_ratio(continued, bench);
+  print_ratio(blocked, own);
   return 0;
 }
 
@@ -201,5 +217,7 @@ int run(Micros length) {
 
 int main(int argc, char** argv) {
   const int seconds = argc > 1 ? std::atoi(argv[1]) : 1;
-  return idem::testing::run(std::chrono::seconds(std::max(seconds, 1)));
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 6;
+  return idem::testing::run(std::chrono::seconds(std::max(seconds, 1)), std::max(rounds, 1),
+                            argc > 3 ? argv[3] : "");
 }

@@ -84,7 +84,7 @@ TEST(SqliteProcesses, AWriteInBetweenIsSeenNotLockedOut) {
 
 // H23 (4), H01 over processes: two of them, eight threads each, every key claimed exactly once.
 TEST(SqliteProcesses, OverTwoProcessesEachKeyIsClaimedOnce) {
-  constexpr int kKeys = 150;
+  constexpr int kKeys = 1000;
   TempDir directory;
   const StorePtr store = open_or_die(directory.file());
   const std::vector<std::string> words = {"claim", directory.file(), "8", std::to_string(kKeys)};

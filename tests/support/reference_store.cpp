@@ -2,20 +2,12 @@
 
 #include <algorithm>
 
+#include "idem/list_filter.hpp"
+
 namespace idem::testing {
 namespace {
 
 constexpr std::uint64_t kResultBytesMax = std::uint64_t{64} << 20;
-
-bool matches(const ListQuery& query, const Key& key, const Record& record, Time now) {
-  if (record.expired(now)) return false;
-  if (query.status && record.status != *query.status) return false;
-  if (query.tenant && key.tenant != *query.tenant) return false;
-  if (query.biz_type && key.biz_type != *query.biz_type) return false;
-  if (!query.lapsed_for) return true;
-  return record.status == Status::processing && now >= record.lease_until &&
-         now - record.update_time >= *query.lapsed_for;
-}
 
 bool refused(const Draft& draft, Answer& answer) {
   if (draft.result.size() <= kResultBytesMax) return false;
@@ -176,7 +168,7 @@ result<Page> ReferenceStore::list(const ListQuery& query) {
   Page page;
   page.now = clock_.now();
   for (; at != records_.end(); ++at) {
-    if (!matches(query, at->first, at->second, page.now)) continue;
+    if (!selects(query, at->first, at->second, page.now)) continue;
     if (page.items.size() == query.limit) {
       if (!page.items.empty()) page.cursor = storage_name(page.items.back().key);
       break;

@@ -1,0 +1,186 @@
+// insert: the claim of a key that nobody has claimed, which is what a store does most.
+//
+// It is one plain `SET … NX GET PX`, several times as cheap for the server as a script. The record
+// in it must already carry the time, so the time is guessed (ServerTime) and judged by the TIME
+// that comes behind the SETs:
+//
+//   a little early         kept. The lease counts from then and the answer tells its true end, so
+//                          its owner knows how long it holds.
+//   too early, or ahead    the record is dated anew by the replace script before anyone is told
+//                          that it was written. If that finds another record, that one is told.
+//   no guess (idle)        the insert script: it reads the time itself.
+//
+// The versions of a key still grow: whoever removes a record leaves its version behind (a floor),
+// which SET … NX GET answers with; then the script, which knows floors, does the insert.
+//
+// What the SET found was read a moment before the TIME. Whoever concludes from it (a lease is over,
+// a record is expired) writes on condition of the version that was read, so a change in between is
+// never overlooked.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "idem/clock.hpp"
+#include "idem/redis_store.hpp"
+#include "operations.hpp"
+#include "record_codec.hpp"
+
+namespace idem {
+namespace {
+
+using redis::Command;
+using redis::Head;
+using redis::Parts;
+using redis::Reply;
+
+constexpr Micros kAheadMax = std::chrono::milliseconds(1);
+constexpr Micros kBehindMin = std::chrono::milliseconds(2);
+constexpr Micros kBehindMax = std::chrono::seconds(1);
+
+Command script_command(Parts& parts, const Insert& op, std::string_view name) {
+  Command command = parts.command(name, redis::scripts().insert);
+  command.arguments.push_back(parts.expiry_ms(op.draft.keep));
+  command.arguments.push_back(std::to_string(op.draft.keep.count()));
+  command.arguments.push_back(redis::encode_body(name, op.draft));
+  command.tells_time = true;  // so that the next one can guess it
+  return command;
+}
+
+// An insert on its way as SET.
+struct Sent {
+  Insert* op;
+  std::string name;
+  Head head;
+};
+
+Command set_command(const Parts& parts, const Sent& sent) {
+  const Draft& draft = sent.op->draft;
+  Command command;
+  command.key = parts.redis_key(sent.name);
+  const std::string record =
+      redis::encode_record(redis::encode_head(sent.head), redis::encode_body(sent.name, draft));
+  redis::append_command(
+      command.wire, {"SET", command.key, record, "NX", "GET", "PX", parts.expiry_ms(draft.keep)});
+  command.writes = true;
+  command.tells_time = true;
+  return command;
+}
+
+bool well_dated(const Sent& sent, Time now) {
+  const Draft& draft = sent.op->draft;
+  const Micros length = draft.status == Status::processing ? draft.lease : draft.keep;
+  const Micros behind = now - sent.head.now;
+  return behind >= -kAheadMax &&
+         behind <= std::clamp(Micros(length.count() / 10), kBehindMin, kBehindMax);
+}
+
+// Gathers what a SET could not finish.
+struct Unfinished {
+  std::vector<Insert*> scripts;     // in input order
+  std::vector<const Sent*> redate;  // written, with a wrong time
+};
+
+void take_set_reply(const Command& command, const Sent& sent, bool virtual_time,
+                    Unfinished& unfinished) {
+  Answer& answer = sent.op->answer;
+  if (command.failed()) return redis::fail_answer(answer, command.error);
+  answer.now = virtual_time ? sent.head.now : command.served_at;
+  if (command.reply.type == Reply::Type::nil) {
+    answer.state = Answer::State::written;
+    answer.held = redis::record_of(sent.op->draft, sent.head);
+    if (!virtual_time && !well_dated(sent, answer.now)) unfinished.redate.push_back(&sent);
+    return;
+  }
+  if (redis::is_floor(command.reply.text)) {
+    unfinished.scripts.push_back(sent.op);
+    return;
+  }
+  auto record = redis::decode_record(sent.name, command.reply.text);
+  if (!record) return redis::fail_answer(answer, record.error());
+  answer.state = Answer::State::stands;
+  answer.held = std::move(*record);
+}
+
+void by_script(Parts& parts, std::vector<Insert*>& ops) {
+  std::vector<Insert> batch;
+  batch.reserve(ops.size());
+  for (const Insert* op : ops) batch.push_back({op->key, op->draft, {}});
+  redis::perform(parts, std::span(batch), [&](const Insert& op, std::string_view name) {
+    return script_command(parts, op, name);
+  });
+  for (std::size_t i = 0; i < ops.size(); ++i) ops[i]->answer = std::move(batch[i].answer);
+}
+
+void redate(RedisStore& store, Insert& op) {
+  Replace replace{op.key, op.answer.held.version, op.draft, {}};
+  store.replace({&replace, 1});
+  op.answer = std::move(replace.answer);
+  // It was written, only not with the right time: "not applied" would be wrong.
+  if (op.answer.state == Answer::State::failed) op.answer.error.code = errc::unknown;
+}
+
+// One guess per server for a whole batch: items of one key must go the same way.
+class Guesses {
+ public:
+  explicit Guesses(Parts& parts)
+      : parts_(parts),
+        virtual_time_(parts.clock.offset() != Micros(0)),
+        here_(virtual_time_ ? parts.clock.now() : system_clock().now()) {}
+
+  [[nodiscard]] bool virtual_time() const { return virtual_time_; }
+  [[nodiscard]] std::optional<Time> at(std::string_view name) {
+    if (virtual_time_) return here_;
+    const redis::ConnectionPtr server = parts_.router.route(parts_.redis_key(name));
+    for (const auto& [known, guess] : guesses_) {
+      if (known == server.get()) return guess;
+    }
+    guesses_.emplace_back(server.get(), server->time().guess(here_));
+    return guesses_.back().second;
+  }
+
+ private:
+  Parts& parts_;
+  const bool virtual_time_;
+  const Time here_;
+  boost::container::small_vector<std::pair<const redis::Connection*, std::optional<Time>>, 1>
+      guesses_;
+};
+
+}  // namespace
+
+void RedisStore::insert(std::span<Insert> ops) {
+  Parts& parts = *impl_;
+  if (!redis::in_own_process(parts, ops)) return;
+  Guesses guesses(parts);
+  boost::container::small_vector<Sent, 1> sent;
+  boost::container::small_vector<Command, 1> commands;
+  Unfinished unfinished;
+  sent.reserve(ops.size());
+  commands.reserve(ops.size());
+  for (Insert& op : ops) {
+    if (!redis::fits(op.draft, op.answer)) continue;
+    std::string name = storage_name(op.key);
+    const auto now = guesses.at(name);
+    if (!now) {
+      unfinished.scripts.push_back(&op);
+      continue;
+    }
+    const auto version =
+        std::max(static_cast<std::uint64_t>(now->time_since_epoch().count()), op.draft.fence);
+    sent.push_back({&op, std::move(name), {*now, version, *now, *now + op.draft.keep}});
+    commands.push_back(set_command(parts, sent.back()));
+  }
+  if (!commands.empty()) parts.courier.run({commands.data(), commands.size()});
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    take_set_reply(commands[i], sent[i], guesses.virtual_time(), unfinished);
+  }
+  for (const Sent* one : unfinished.redate) redate(*this, *one->op);
+  // A record that was taken away while it was dated anew: the key is free.
+  for (const Sent* one : unfinished.redate) {
+    if (one->op->answer.state == Answer::State::absent) unfinished.scripts.push_back(one->op);
+  }
+  if (!unfinished.scripts.empty()) by_script(parts, unfinished.scripts);
+}
+
+}  // namespace idem
