@@ -79,7 +79,7 @@ int main_of(std::vector<std::string> arguments) {
   try {
     const int exit = run_command(root, context, std::move(arguments));
     // A script that believes in an answer it never got would lose, say, the token of a claim.
-    if (std::ferror(stdout) != 0)
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
       throw Failure(fail(errc::unavailable, "the answer could not be written to standard output"));
     return exit;
   } catch (const Failure& failure) {

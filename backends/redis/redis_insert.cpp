@@ -166,7 +166,8 @@ void RedisStore::insert(std::span<Insert> ops) {
       unfinished.scripts.push_back(&op);
       continue;
     }
-    const auto version = static_cast<std::uint64_t>(now->time_since_epoch().count());
+    const auto version =
+        std::max(static_cast<std::uint64_t>(now->time_since_epoch().count()), op.draft.fence);
     sent.push_back({&op, std::move(name), {*now, version, *now, *now + op.draft.keep}});
     commands.push_back(set_command(parts, sent.back()));
   }

@@ -121,8 +121,10 @@ void each_portion(IdempotencyStore& store, const std::string& from,
   ListQuery query;
   query.limit = kPortion;
   do {
-    const Time read_at = system_clock().now();
     Page page = must(store.list(query), from);
+    // After, not before: the first page of a Redis store waits for a walk over all names, and its
+    // time is that of the records behind it.
+    const Time read_at = system_clock().now();
     query.cursor = std::move(page.cursor);
     each({std::move(page.items), page.now, read_at});
   } while (!query.cursor.empty());

@@ -136,12 +136,13 @@ void each_portion_of_file(const std::string& name, IdempotencyStore& target, con
   if (name != "-") opened.open(name, std::ios::binary);
   std::istream& file = name == "-" ? std::cin : opened;
   if (!file) throw Failure::usage("cannot read file '" + name + "'");
-  ListQuery clock;
-  clock.limit = 1;
   Portion portion;
   const auto hand_out = [&] {
     portion.read_at = system_clock().now();
-    portion.now = must(target.list(clock), to).now;
+    Load clock{portion.items.front().key, {}};  // every answer tells the store's time
+    target.load({&clock, 1});
+    if (clock.answer.state == Answer::State::failed) throw Failure(clock.answer.error).from(to);
+    portion.now = clock.answer.now;
     each(std::exchange(portion, {}));
   };
   read_export(file, name, [&](Listed&& item) {

@@ -196,8 +196,8 @@ TEST_P(StoreContract, FlagsKindsAndCountsComeBack) {
   }
 }
 
-// A record that came from a store whose clock is ahead brings its fence along: the next attempt must
-// get a higher one.
+// A record that came from a store whose clock is ahead brings its fence along: the next attempt
+// must get a higher one.
 TEST_P(StoreContract, AVersionIsNeverBelowItsFence) {
   const auto ahead = [this](Micros by) {
     return static_cast<std::uint64_t>((store_clock().now() + by).time_since_epoch().count());

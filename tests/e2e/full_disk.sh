@@ -61,7 +61,8 @@ expect_exit 4 sh -c 'idem run --key fails -- sh -c "echo hello; exit 3" >/dev/fu
 expect_exit 4 sh -c 'idem run --key again --retry-failed -- sh -c "echo hello; exit 3" >/dev/full'
 expect_exit 0 idem run --key full -- echo hello
 [ "$(cat out)" = hello ] || fail_test 'not replayed'
-for words in 'key get full' 'key list' 'store stats' 'store export' 'store doctor' 'stores'; do
+for words in 'key get full' 'key list' 'store stats' 'store export' 'store doctor' 'stores' \
+  '--help' 'key claim --help' '--version'; do
   expect_exit 4 sh -c "idem $words >/dev/full"
 done
 # A reader that wants no more is no failure.

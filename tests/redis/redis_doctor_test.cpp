@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <vector>
 
 #include "idem/clock.hpp"
 #include "idem/open.hpp"
@@ -19,7 +20,7 @@ const Finding* find(const Findings& findings, std::string_view setting) {
 }
 
 TEST(RedisDoctor, AClockThatIsNinetySecondsOffIsBad) {
-  const RedisServer server({});
+  const RedisServer server(std::vector<std::string>{});
   for (const Micros off : {Micros(std::chrono::seconds(90)), Micros(std::chrono::seconds(-90))}) {
     VirtualClock ours(system_clock().now() - off);
     DiagnoseOptions options;
