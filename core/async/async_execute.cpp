@@ -40,9 +40,10 @@ class Run {
 
 }  // namespace
 
-void AsyncService::execute(ExecuteHandler handler, executor_type on, Request request,
-                           AsyncAction action, CallOptions options) {
-  asio::co_spawn(std::move(on), run(std::move(request), std::move(action), std::move(options)),
+// Not on the handler's executor: a future's is a thread pool of the system's.
+void AsyncService::execute(ExecuteHandler handler, Request request, AsyncAction action,
+                           CallOptions options) {
+  asio::co_spawn(executor_, run(std::move(request), std::move(action), std::move(options)),
                  std::move(handler));
 }
 

@@ -99,16 +99,17 @@ class Answering : public Operation {
   void finish(T answer) {
     if (!end()) return;
     const auto allocator = boost::asio::get_associated_allocator(handler_);
-    auto work = std::move(work_);  // until the handler is posted
+    const auto executor = executor_;  // ours: the handler may be over before post() returns
+    const auto work = std::move(work_);
     boost::asio::post(
-        executor_, boost::asio::bind_allocator(
-                       allocator, [self = std::static_pointer_cast<Answering>(shared_from_this()),
-                                   answer = std::move(answer)]() mutable {
-                         auto handler = std::move(self->handler_);
-                         boost::asio::get_associated_cancellation_slot(handler).clear();
-                         self.reset();
-                         std::move(handler)(std::move(answer));
-                       }));
+        executor, boost::asio::bind_allocator(
+                      allocator, [self = std::static_pointer_cast<Answering>(shared_from_this()),
+                                  answer = std::move(answer)]() mutable {
+                        auto handler = std::move(self->handler_);
+                        boost::asio::get_associated_cancellation_slot(handler).clear();
+                        self.reset();
+                        std::move(handler)(std::move(answer));
+                      }));
   }
 
   void finish_cancelled() override { finish(T(cancelled_error())); }

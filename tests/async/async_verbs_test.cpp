@@ -50,7 +50,8 @@ class AsyncVerbs : public ::testing::TestWithParam<std::size_t> {
     return std::move(std::get<Claimed>(*outcome).lease);
   }
 
-  asio::io_context io_;
+  asio::io_context io_;  // both outlive the service that posts to them
+  asio::thread_pool pool_{1};
   VirtualClock clock_;
   std::shared_ptr<RecordingStore> store_ =
       std::make_shared<RecordingStore>(open("memory:", {.clock = &clock_}).value());
@@ -111,14 +112,13 @@ TEST_P(AsyncVerbs, NoHandlerRunsInsideTheInitiatingFunction) {
 }
 
 TEST_P(AsyncVerbs, HandlersRunOnTheirAssociatedExecutor) {
-  asio::thread_pool pool(1);
   std::promise<std::thread::id> where;
-  async_.async_claim(request("k"), {}, asio::bind_executor(pool, [&](const result<ClaimOutcome>&) {
+  async_.async_claim(request("k"), {}, asio::bind_executor(pool_, [&](const result<ClaimOutcome>&) {
                        where.set_value(std::this_thread::get_id());
                      }));
   const auto ran_on = where.get_future().get();
   std::promise<std::thread::id> pools;
-  asio::post(pool, [&] { pools.set_value(std::this_thread::get_id()); });
+  asio::post(pool_, [&] { pools.set_value(std::this_thread::get_id()); });
   EXPECT_EQ(ran_on, pools.get_future().get());
   EXPECT_EQ(io_.poll(), 0U);  // nothing on the service's own executor
 }
@@ -159,7 +159,9 @@ TEST_P(AsyncVerbs, MemoryOfTheAssociatedAllocatorIsGivenBackBeforeTheHandlerRuns
   EXPECT_EQ(held_in_handler, 0);
 }
 
+// In place only: a clock that stands still lets nobody look again who came a moment too late.
 TEST_P(AsyncVerbs, OneWaiterTakesOverAndTheRestGoOnWaiting) {
+  if (GetParam() != 0) GTEST_SKIP() << "needs a clock that goes on by itself";
   Lease dead = claimed("k");
   int claims = 0;
   int replays = 0;

@@ -48,8 +48,8 @@ struct AsyncOptions {
   std::optional<std::size_t> lanes;
 };
 
-// An action that awaits. It runs on the executor of the handler of async_execute; where that is a
-// thread pool, use a strand.
+// An action that awaits. It runs on the executor of the AsyncService; where that is a thread pool,
+// give the service a strand of it.
 using AsyncAction = std::function<boost::asio::awaitable<Verdict>(Attempt&)>;
 
 // Thread safe, but for its end. Shares the service; may outlive its handle.
@@ -161,9 +161,8 @@ class AsyncService {
                      Token&& token = Token()) {
     return boost::asio::async_initiate<Token, void(std::exception_ptr, result<ExecuteOutcome>)>(
         [this](auto handler, Request asked, AsyncAction act, CallOptions how) {
-          executor_type on(boost::asio::get_associated_executor(handler, executor_));
-          execute(ExecuteHandler(std::move(handler)), std::move(on), std::move(asked),
-                  std::move(act), std::move(how));
+          execute(ExecuteHandler(std::move(handler)), std::move(asked), std::move(act),
+                  std::move(how));
         },
         token, std::move(request), as_action(std::move(action)), std::move(options));
   }
@@ -207,8 +206,7 @@ class AsyncService {
             Duration retry_after, CallOptions options);
   void renew(Handler<result<RenewOutcome>> handler, Lease& lease, CallOptions options);
   void release(Handler<result<ReleaseOutcome>> handler, Lease& lease, CallOptions options);
-  void execute(ExecuteHandler handler, executor_type on, Request request, AsyncAction action,
-               CallOptions options);
+  void execute(ExecuteHandler handler, Request request, AsyncAction action, CallOptions options);
   boost::asio::awaitable<result<ExecuteOutcome>> run(Request request, AsyncAction action,
                                                      CallOptions options);
   boost::asio::awaitable<result<ExecuteOutcome>> act(Lease lease, AsyncAction action,
