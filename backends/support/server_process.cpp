@@ -60,15 +60,6 @@ const sockaddr* generic(const Address& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-std::string end_of(const std::string& file) {
-  constexpr std::size_t kBytes = 2000;
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  const std::string all = text.str();
-  return all.size() <= kBytes ? all : all.substr(all.size() - kBytes);
-}
-
 }  // namespace
 
 result<TempDirectory> TempDirectory::make(std::string_view purpose) {
@@ -135,6 +126,15 @@ bool accepts_unix(const std::string& path) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const Socket socket(AF_UNIX);
   return ::connect(socket.fd(), generic(address), sizeof(address)) == 0;
+}
+
+std::string end_of_log(const std::string& file) {
+  constexpr std::size_t kBytes = 2000;
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  const std::string all = text.str();
+  return all.size() <= kBytes ? all : all.substr(all.size() - kBytes);
 }
 
 // The keeper is the thread that forks the server and waits for its end. The server is told to die
@@ -231,7 +231,7 @@ result<void> ServerProcess::start() {
   }
   return idem::fail(errc::unavailable, command_.argv[0] +
                                            (died ? " ended at once: " : " did not get ready: ") +
-                                           end_of(command_.log));
+                                           end_of_log(command_.log));
 }
 
 void ServerProcess::stop() {

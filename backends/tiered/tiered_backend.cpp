@@ -9,7 +9,7 @@ result<StorePtr> open_tier(StoreUrl& url, std::string_view name, const OpenOptio
   if (!text) {
     return fail(errc::invalid_argument,
                 "tiered: needs front and back, each a percent-encoded URL: "
-                "tiered:?front=redis%3A%2F%2Fh%3A6379&back=sqlite%3Aorders.db (missing: " +
+                "tiered:?front=redis%3A%2F%2Fh%3A6379&back=mysql%3A%2F%2Fh%2Fdb (missing: " +
                     std::string(name) + ")");
   }
   auto store = open_in_registry(*text, options);
@@ -69,17 +69,28 @@ result<Fixture> tier_of(Fixture front, Fixture back, const OpenOptions& options)
   return Fixture{url, std::move(both), std::move(*store)};
 }
 
-// "front+back".
+// "front+back"; a back of its own is "front+(front+back)".
 result<Fixture> tiered_fixture(std::string_view variant, const OpenOptions& options) {
-  if (variant.empty()) variant = "memory+sqlite";
-  if (variant != "memory+sqlite" && variant != "redis+sqlite") {
+  const auto one = [&](std::string_view name) { return backend_fixture(name, "", options); };
+  if (variant.empty() || variant == "memory+sqlite") {
+    auto front = one("memory");
+    auto back = one("sqlite");
+    if (!front) return front.error();
+    if (!back) return back.error();
+    return tier_of(std::move(*front), std::move(*back), options);
+  }
+  auto redis = one("redis");
+  auto mysql = one("mysql");
+  if (!redis) return redis.error();
+  if (!mysql) return mysql.error();
+  auto servers = tier_of(std::move(*redis), std::move(*mysql), options);
+  if (!servers || variant == "redis+mysql") return servers;
+  if (variant != "memory+redis+mysql") {
     return fail(errc::invalid_argument, "tiered: no variant '" + std::string(variant) + "'");
   }
-  auto front = backend_fixture(variant.substr(0, variant.find('+')), "", options);
+  auto front = one("memory");
   if (!front) return front.error();
-  auto back = backend_fixture("sqlite", "", options);
-  if (!back) return back.error();
-  return tier_of(std::move(*front), std::move(*back), options);
+  return tier_of(std::move(*front), std::move(*servers), options);
 }
 
 }  // namespace
@@ -91,7 +102,7 @@ Backend tiered_backend() {
           .summary = "a fast front refuses and replays, an authoritative back decides",
           .client = "",
           .open = open_tiered,
-          .variants = {"memory+sqlite", "redis+sqlite"},
+          .variants = {"memory+sqlite", "redis+mysql", "memory+redis+mysql"},
           .fixture = tiered_fixture};
 }
 

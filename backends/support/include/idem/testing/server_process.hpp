@@ -48,6 +48,9 @@ class TempDirectory {
 [[nodiscard]] bool accepts_tcp(std::uint16_t port);
 [[nodiscard]] bool accepts_unix(const std::string& path);
 
+// The last lines of a log, for an error's message; "" if there is none.
+[[nodiscard]] std::string end_of_log(const std::string& file);
+
 struct ServerCommand {
   std::vector<std::string> argv;  // argv[0]: full path of the program
   std::string directory;          // working directory
