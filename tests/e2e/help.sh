@@ -47,6 +47,7 @@ PYTHON
   while IFS= read -r line; do
     # A server runs until it is told to stop.
     [ "$command" != " serve" ] || line="timeout --preserve-status -s TERM 1 $line"
+    [ "${line#*--watch}" = "$line" ] || line="$line --times 1"
     examples=$((examples + 1))
     status=0
     (cd example && bash -c "$line" >../out 2>../err) || status=$?
