@@ -35,7 +35,8 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-// Not too many rows and bytes each. `single`: one row each.
+// Not too many rows and bytes each, and either all are claims or none is: see
+// Statement::raise_fence. `single`: one row each.
 std::vector<Chunk> chunks_of(const Ops& ops, bool single) {
   std::vector<Chunk> chunks;
   for (std::size_t at = 0; at < ops.size();) {
@@ -43,7 +44,8 @@ std::vector<Chunk> chunks_of(const Ops& ops, bool single) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < count; ++i) {
       bytes += ops[at + i]->draft.result.size();
-      if (i > 0 && bytes > kBytesMax) count = i;
+      const bool alike = (ops[at]->draft.fence == 0) == (ops[at + i]->draft.fence == 0);
+      if (i > 0 && (bytes > kBytesMax || !alike)) count = i;
     }
     chunks.push_back({at, count});
     at += count;
@@ -141,6 +143,7 @@ class Inserter {
     }
     exchange.add(Statement::insert, chunk.count, fields);
     fields.clear();
+    add_is_claim(fields, todo_[chunk.from]->draft);
     const std::size_t keys = add_keys(fields, items.subspan(chunk.from, chunk.count));
     exchange.add(Statement::raise_fence, keys, fields);
   }

@@ -75,14 +75,18 @@ void add_insert(Fields& fields, const Insert& op, const DraftText& text, TimeSou
   add_time(fields, time);
   fields.push_back(number(floor + 1));
   fields.push_back(number(op.draft.fence));
+  fields.push_back(number(op.draft.fence));
   add_state(fields, op.draft);
   add_times(fields, op.draft);
   fields.push_back(number(op.draft.keep.count()));
   add_result(fields, op.draft, text);
 }
 
+void add_is_claim(Fields& fields, const Draft& draft) { fields.push_back(flag(draft.fence == 0)); }
+
 void add_replace(Fields& fields, const Replace& op, const DraftText& text, TimeSource time) {
   add_time(fields, time);
+  fields.push_back(number(op.draft.fence));
   fields.push_back(number(op.draft.fence));
   fields.emplace_back(text.request_hash);
   fields.push_back(blob(op.draft.owner.bytes));

@@ -40,6 +40,8 @@ void add_key(Fields& fields, KeyRef key);
 // `floor`: no version at or below it may be given.
 void add_insert(Fields& fields, const Insert& op, const DraftText& text, TimeSource time,
                 std::uint64_t floor);
+// Whether the draft's fence is the version it gets, and moves with it.
+void add_is_claim(Fields& fields, const Draft& draft);
 void add_replace(Fields& fields, const Replace& op, const DraftText& text, TimeSource time);
 
 // Columns in the order of record_columns(), then the time and, in the hot statements, the floor.

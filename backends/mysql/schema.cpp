@@ -20,12 +20,20 @@ Error cannot_make(const Error& error, const MysqlOptions& options) {
                                            options.table));
 }
 
+Error not_there(std::string_view what, const MysqlOptions& options) {
+  return fail(errc::cannot_open,
+              std::string(what) + " in " + where(options) +
+                  ": its tables are not there, or not to be seen by this user; check database and "
+                  "'table'; a store is made by its first claim");
+}
+
 // The one row of the meta table.
 result<void> ensure_meta(Session& session, const MysqlOptions& options, const Budget& budget) {
   const std::string read = "SELECT schema_version FROM " + options.table + "_meta WHERE id = 1";
   auto found = query(session, read, {}, budget);
   if (!found) {
     if (found.error().code != errc::cannot_open) return found.error();
+    if (!options.create) return not_there("no table '" + options.table + "_meta'", options);
     if (auto made = query(session, meta_ddl(options.table), {}, budget); !made)
       return cannot_make(made.error(), options);
     found = query(session, read, {}, budget);
@@ -33,7 +41,7 @@ result<void> ensure_meta(Session& session, const MysqlOptions& options, const Bu
   }
   if (found->rows().empty()) {
     // Somebody else may be first: then there is a row, which is what we want.
-    (void)query(session, meta_row(options.table), {}, budget);
+    if (options.create) (void)query(session, meta_row(options.table), {}, budget);
     found = query(session, read, {}, budget);
     if (!found) return found.error();
     if (found->rows().empty()) {
@@ -108,6 +116,7 @@ result<MysqlOptions::Layout> ensure_schema(Session& session, const MysqlOptions&
   auto found = check_records(session, options.table, budget);
   if (!found) return found.error();
   if (!*found) {
+    if (!options.create) return not_there("no table '" + options.table + "'", options);
     const auto layout = options.layout.value_or(MysqlOptions::Layout::clustered);
     if (auto made = query(session, records_ddl(layout, options.table), {}, budget); !made)
       return cannot_make(made.error(), options);

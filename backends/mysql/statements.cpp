@@ -7,9 +7,9 @@ namespace {
 // do not turn it off (MariaDB's SIMULTANEOUS_ASSIGNMENT).
 std::string insert_row() {
   return "(?, ?, ?, ?, ?, " + std::string(statement_time()) +
-         ", GREATEST(?, CAST(update_time AS UNSIGNED)), COALESCE(NULLIF(?, 0), version), ?, ?, ?, "
-         "?, IF(status = 0, update_time + ?, 0), IF(status = 2, update_time + ?, 0), update_time, "
-         "update_time + ?, ?, ?)";
+         ", GREATEST(?, CAST(update_time AS UNSIGNED), ?), COALESCE(NULLIF(?, 0), version), ?, ?, "
+         "?, ?, IF(status = 0, update_time + ?, 0), IF(status = 2, update_time + ?, 0), "
+         "update_time, update_time + ?, ?, ?)";
 }
 
 // Rows, keys or conditions: `item` n times with a separator.
@@ -42,7 +42,7 @@ std::string floor_of(std::string_view table) {
 // ROW_COUNT() is the insert's, -1 if it was refused: then none of these records is ours.
 std::string raise_fence_text(std::string_view table, std::size_t size) {
   const std::string floor = floor_of(table);
-  return "UPDATE " + std::string(table) + " SET fence = IF(fence = version, " + floor +
+  return "UPDATE " + std::string(table) + " SET fence = IF(?, " + floor +
          " + 1, fence), version = " + floor + " + 1 WHERE ROW_COUNT() > 0 AND " +
          key_is_one_of(size) + " AND version <= " + floor;
 }
@@ -59,7 +59,7 @@ std::string load_text(std::string_view table, std::size_t size, bool whole) {
 // finds the row; a search by the index of expires_at would lock rows of others.
 std::string replace_text(std::string_view table, std::string_view time) {
   return "UPDATE " + std::string(table) + " SET update_time = " + std::string(time) +
-         ", version = LAST_INSERT_ID(GREATEST(version + 1, CAST(update_time AS UNSIGNED)))"
+         ", version = LAST_INSERT_ID(GREATEST(version + 1, CAST(update_time AS UNSIGNED), ?))"
          ", fence = COALESCE(NULLIF(?, 0), version), request_hash = ?, owner = ?, attempt = ?"
          ", status = ?, fail_kind = ?, flags = ?, lease_until = IF(status = 0, update_time + ?, 0)"
          ", retry_at = IF(status = 2, update_time + ?, 0)"
@@ -73,7 +73,7 @@ std::string replace_text(std::string_view table, std::string_view time) {
 std::string refresh_fence_text(std::string_view table) {
   const std::string newer =
       "GREATEST(version, CAST(" + std::string(statement_time()) + " AS UNSIGNED))";
-  return "UPDATE " + std::string(table) + " SET fence = IF(fence = version, " + newer +
+  return "UPDATE " + std::string(table) + " SET fence = IF(?, " + newer +
          ", fence), version = " + newer + " WHERE ROW_COUNT() > 0 AND " + std::string(kKeyIs);
 }
 
@@ -112,7 +112,7 @@ std::string statement_text(Statement statement, std::string_view table, std::siz
     case Statement::refresh_fence:
       return refresh_fence_text(table);
     case Statement::lift_fence:
-      return "UPDATE " + name + " SET fence = IF(fence = version, ?, fence), version = ? WHERE " +
+      return "UPDATE " + name + " SET fence = IF(?, ?, fence), version = ? WHERE " +
              std::string(kKeyIs);
     case Statement::remove:
       return "DELETE FROM " + name + " WHERE " + std::string(kKeyIs) +

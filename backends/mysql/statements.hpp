@@ -12,18 +12,19 @@
 namespace idem::mysql {
 
 enum class Statement : std::uint8_t {
-  insert,       // size rows, kInsertParameters each
-  load,         // whole records of size keys: base, scale, then keys
-  load_head,    // as load, but digest and result come back empty
-  replace,      // one record, if its version is the expected one
-  remove,       // one record, if its version is the expected one
-  raise_fence,  // the records the statement before it has inserted: see inserts.cpp
+  insert,     // size rows, kInsertParameters each
+  load,       // whole records of size keys: base, scale, then keys
+  load_head,  // as load, but digest and result come back empty
+  replace,    // one record, if its version is the expected one
+  remove,     // one record, if its version is the expected one
+  // The records the statement before it has inserted: is_claim, then keys; see inserts.cpp.
+  raise_fence,
   raise_floor,  // of versions
   clock,        // the server's time and the floor: base, scale
   // In a caller's transaction: see transaction.cpp.
   load_locked,     // as load, and the rows are kept as they are until the transaction's end
-  refresh_fence,   // of the record the statement before it has inserted: base and scale, twice; key
-  lift_fence,      // of one record: version, twice; key
+  refresh_fence,   // of what was inserted before it: is_claim with base and scale; those; key
+  lift_fence,      // of one record: is_claim with version; version; key
   joined_replace,  // as replace, in a session whose time zone may be any
 };
 inline constexpr std::size_t kStatements = 12;
@@ -34,7 +35,7 @@ inline constexpr std::string_view kBegin = "SET autocommit = 0";
 inline constexpr std::string_view kCommit = "SET autocommit = 1";
 
 inline constexpr std::size_t kRowsMax = 64;  // of one statement
-inline constexpr std::size_t kInsertParameters = 18;
+inline constexpr std::size_t kInsertParameters = 19;
 inline constexpr std::size_t kKeyParameters = 3;
 
 // The text of a statement for a table, for rows or keys of the given number.

@@ -139,6 +139,7 @@ class JoinedStore final : public IdempotencyStore {
       add_insert(fields, op, text, on.time, shared_.floor.load(std::memory_order_relaxed));
       row = exchange.add(Statement::insert, 1, fields);
       fields.clear();
+      add_is_claim(fields, op.draft);
       add_time(fields, on.time);
       add_time(fields, on.time);
       add_key(fields, op.key);
@@ -167,6 +168,7 @@ class JoinedStore final : public IdempotencyStore {
   Fault lift(const Work& on, Insert& op, std::uint64_t version) {
     Exchange exchange(*session_, on.budget);
     Fields fields;
+    add_is_claim(fields, op.draft);
     fields.emplace_back(version);
     fields.emplace_back(version);
     add_key(fields, op.key);

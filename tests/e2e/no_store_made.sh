@@ -2,6 +2,7 @@
 # A mistyped path must not become an empty store, in which every key is free: whoever looks or ends
 # what was begun makes no file, no table and no journal.
 # shellcheck source=tests/e2e/lib.sh
+services=$(realpath "$(dirname "$0")/../../scripts/services")
 . "$(dirname "$0")/lib.sh"
 
 token='--owner 00112233445566778899aabbccddeeff --fence 7'
@@ -39,4 +40,28 @@ cmp other.db other.before
 [ ! -s empty.db ] || fail_test 'wrote into an empty file'
 expect_exit 0 idem key claim k --store sqlite:made.db
 expect_exit 0 idem key get k --store sqlite:made.db
+
+# A database's tables, too; half of a store is none.
+if idem stores | grep -q mysql; then
+  export IDEM_SERVICES_DIR=$work/s
+  trap '"$services" down >/dev/null || true; clean_up' EXIT
+  expect_exit 0 "$services" up mariadb
+  mysql=$(cut -d' ' -f2 out)
+  port=${mysql##*:}
+  sql() { mariadb --no-defaults -h 127.0.0.1 -P "${port%%/*}" -u idem -pidem -N idem -e "$1" | xargs; }
+  looks() { # TABLES: nothing but these is there afterwards
+    for words in "${commands[@]}"; do
+      [ "$words" != 'store schema' ] || continue
+      # shellcheck disable=SC2086
+      expect_exit 4 idem $words --store "$mysql"
+      expect_text err 'tables are not there'
+      [ "$(sql 'SHOW TABLES')" = "$1" ] || fail_test "idem $words made: $(sql 'SHOW TABLES')"
+    done
+  }
+  looks ''
+  expect_exit 0 idem key claim k --store "$mysql"
+  expect_exit 0 idem key get k --store "$mysql"
+  sql 'DROP TABLE idempotent_record_meta'
+  looks idempotent_record
+fi
 echo "${#commands[@]} commands made nothing"

@@ -68,7 +68,13 @@ redis=$(cut -d' ' -f2 out)
 expect_exit 0 idem store import --store memory: first.jsonl --verify
 all_equal
 declare -A urls=([sqlite]=sqlite:a.db [redis]="$redis?prefix=a:")
-for kind in sqlite redis; do
+mysql=
+if idem stores | grep -q mysql; then
+  expect_exit 0 "$services" up mariadb
+  mysql=$(cut -d' ' -f2 out)
+  urls[mysql]="$mysql?table=a"
+fi
+for kind in "${!urls[@]}"; do
   expect_exit 0 idem store import --store "${urls[$kind]}" first.jsonl --verify
   expect_text out "written  $records"
   all_equal
@@ -79,7 +85,7 @@ for kind in sqlite redis; do
   expect_exit 0 idem store export --store "${urls[$kind]}" "$kind.jsonl"
   same first.jsonl "$kind.jsonl"
   n=0
-  for to in "sqlite:from-$kind.db" "$redis?prefix=from-$kind:"; do
+  for to in "sqlite:from-$kind.db" "$redis?prefix=from-$kind:" ${mysql:+"$mysql?table=from_$kind"}; do
     expect_exit 0 idem store migrate --from "${urls[$kind]}" --to "$to" --verify
     all_equal
     expect_exit 0 idem store migrate --from "${urls[$kind]}" --to "$to" --verify
@@ -146,4 +152,4 @@ expect_exit 2 idem store migrate --from sqlite:a.db --to sqlite:a.db
 expect_exit 4 idem store migrate --from sqlite:missing.db --to sqlite:new.db
 [ -z "$(find . -name new.db -o -name missing.db)" ] || fail_test 'made a store for nothing'
 expect_exit 4 idem store export --store sqlite:a.db /dev/full/x
-echo "$records records over $n targets from 2 stores"
+echo "$records records over $n targets from ${#urls[@]} stores"

@@ -168,6 +168,53 @@ TEST_P(MysqlTransaction, FencesGrowOverWhatOthersRemoved) {
   }
 }
 
+// A record that was moved here brings its attempt's fence along; only its version is this store's.
+TEST_P(MysqlTransaction, AFenceThatWasBroughtIsKept) {
+  const std::uint64_t ahead = 4102444800000000;  // of every clock
+  Raw meta(database().name());
+  Draft moved = claim_of(Owner::random());
+  for (const std::uint64_t fence : {std::uint64_t{1}, ahead + 10}) {
+    moved.fence = fence;
+    for (const std::uint64_t floor : {fence - 1, fence, fence + 7}) {
+      meta.run("UPDATE idempotent_record_meta SET version_floor = " + std::to_string(floor));
+      const StorePtr store = joined(caller_);
+      caller_.run("BEGIN");
+      const Answer inside = insert(*store, kKey, moved);
+      EXPECT_EQ(load(*store, kKey).held, inside.held);
+      caller_.run("ROLLBACK");
+      const StorePtr fresh = open(options());  // knows no floor yet
+      const Answer alone = insert(*fresh, kKey, moved);
+      EXPECT_EQ(load(*fresh, kKey).held, alone.held);
+      for (const Answer& answer : {inside, alone}) {
+        ASSERT_EQ(answer.state, State::written) << answer.error.message;
+        EXPECT_EQ(answer.held.fence, fence);
+        EXPECT_GT(answer.held.version, floor);
+        EXPECT_GE(answer.held.version, fence);
+      }
+      meta.run("DELETE FROM idempotent_record");
+    }
+  }
+}
+
+// A claim and a move in one batch: each gets the fence that is its own.
+TEST_P(MysqlTransaction, AClaimBesideAMoveHasItsOwnFence) {
+  Raw(database().name()).run("UPDATE idempotent_record_meta SET version_floor = 4102444800000000");
+  const StorePtr fresh = open(options());
+  std::vector<Insert> ops(9);
+  const char* const keys[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    ops[i].key = {"", "", keys[i]};
+    ops[i].draft = claim_of(Owner::random());
+    ops[i].draft.fence = i % 3 == 0 ? 5 : 0;
+  }
+  fresh->insert(ops);
+  for (const Insert& op : ops) {
+    ASSERT_EQ(op.answer.state, State::written) << op.answer.error.message;
+    EXPECT_EQ(op.answer.held.version, 4102444800000001U);
+    EXPECT_EQ(op.answer.held.fence, op.draft.fence == 0 ? op.answer.held.version : 5U);
+  }
+}
+
 // A long business transaction must not hold up everybody's removals and sweeps.
 TEST_P(MysqlTransaction, HoldsNoRowButItsOwn) {
   for (const std::string_view level : kLevels) {

@@ -43,6 +43,7 @@ struct MysqlOptions {
   // Of a table to be made; nullopt: clustered. An existing table must be of that layout; nullopt:
   // either.
   std::optional<Layout> layout;
+  bool create = true;  // false: tables that are not there are not made, but cannot_open
   Tls tls = Tls::enable;
   std::string ca;                              // verify: PEM file; empty: the system's authorities
   std::size_t connections = 4;                 // 1..64
@@ -54,7 +55,8 @@ struct MysqlOptions {
 // invalid_argument says which part is wrong and how to write it.
 [[nodiscard]] result<MysqlOptions> mysql_options(const StoreUrl& url);
 
-// Connects, makes the tables if they are not there, and verifies them.
+// Connects, makes the tables if they are not there (unless options.create is false), and verifies
+// them.
 //
 // unavailable  no server there, or it takes no more connections
 // denied       user, password or rights
