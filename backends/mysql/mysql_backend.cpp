@@ -65,6 +65,7 @@ Backend mysql_backend() {
   backend.fixture = mysql::make_fixture;
   backend.schema = mysql_schema(MysqlOptions::Layout::clustered);
   backend.beside = mysql::open_beside;
+  backend.diagnose = mysql::diagnose;
   return backend;
 }
 

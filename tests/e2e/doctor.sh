@@ -2,28 +2,12 @@
 # A wrongly set server loses results without a word: each is named, with what to do.
 # shellcheck source=tests/e2e/lib.sh
 services=$(realpath "$(dirname "$0")/../../scripts/services")
+here=$(realpath "$(dirname "$0")")
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/doctor_lib.sh
+. "$here/doctor_lib.sh"
 export IDEM_SERVICES_DIR=$work/s
 trap '"$services" down >/dev/null || true; clean_up' EXIT
-
-# found EXIT SEVERITY SETTING REMEDY URL [OPTION...]
-cases=0
-found() {
-  local wanted=$1 severity=$2 setting=$3 remedy=$4 url=$5
-  shift 5
-  cases=$((cases + 1))
-  expect_exit "$wanted" idem store doctor --store "$url" "$@"
-  grep -qE "^$severity +$setting " out || fail_test "no '$severity $setting': $(cat out err)"
-  [ -z "$remedy" ] || expect_text out "$remedy"
-  expect_exit "$wanted" idem store doctor --store "$url" --json "$@"
-  python3 - "$severity" "$setting" <<'PYTHON'
-import json, re, sys
-found = json.load(open("out"))["findings"]
-hit = [f for f in found if f["severity"] == sys.argv[1] and re.fullmatch(sys.argv[2], f["setting"])]
-if not hit: sys.exit(f"not in JSON: {found}")
-if sys.argv[1] != "ok" and not all(f.get("remedy") for f in hit): sys.exit(f"no remedy: {hit}")
-PYTHON
-}
 
 # SQLite
 found 1 bad file 'first claim' sqlite:missing.db
