@@ -43,7 +43,9 @@ struct WaitHub::Group {
   std::list<Ticket> waiters;                          // the longest waiting first
   std::optional<result<std::optional<Record>>> seen;  // the last read
   Time seen_store_now{};
-  Time seen_at{};  // the clock's time of that read
+  Time asked_at{};  // the clock's time when the last read began, also one that failed
+  Time seen_at{};   // and when it was over: a failed one gives what was seen no more age, for only
+                    // a read that succeeds may find a lease over
   Time next_read{};
   Micros pause = kPauseMin;
   bool reading = false;
@@ -240,6 +242,7 @@ void WaitHub::read(std::vector<std::shared_ptr<Group>>& due) {
   std::vector<Load> loads;
   loads.reserve(due.size());
   for (const auto& group : due) loads.push_back({group->key, {}});
+  const Time asked_at = clock_.now();
   store_->load(loads);
 
   std::vector<Told> told;
@@ -248,6 +251,7 @@ void WaitHub::read(std::vector<std::shared_ptr<Group>>& due) {
     Group& group = *due[i];
     Answer& answer = loads[i].answer;
     group.reading = false;
+    group.asked_at = asked_at;
     group.seen_at = clock_.now();
     group.unread = answer.state == Answer::State::failed;
     if (group.unread) {
@@ -314,8 +318,15 @@ void WaitHub::plan(Group& group, std::vector<Told>& told) {
     return;
   }
   const bool quiet = group.watched && !group.unread && ends_in.has_value() && !told_claimable;
-  group.next_read = now + (quiet ? *ends_in : jittered(group.pause));
-  if (ends_in) group.next_read = std::min(group.next_read, now + *ends_in);
+  // The store judged at any time since it was asked: counted from then the end is never missed, and
+  // one that may have gone by meanwhile is looked at again at once.
+  const Time ends_at = (group.unread ? now : group.asked_at) + ends_in.value_or(kPauseMax);
+  if (ends_in && !group.unread && ends_at <= now) {
+    group.next_read = now;
+    return;
+  }
+  group.next_read = quiet ? ends_at : now + jittered(group.pause);
+  if (ends_in) group.next_read = std::min(group.next_read, ends_at);
   if (group.next_read <= now) group.next_read = now + Micros(1);
   if (!quiet) group.pause = std::min(kPauseMax, group.pause * 8 / 5);
 }

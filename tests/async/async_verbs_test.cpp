@@ -256,6 +256,41 @@ TEST_P(AsyncVerbs, TheEndOfTheAsyncServiceCancelsWhatWaits) {
   EXPECT_THAT(claiming.get(), HasError(errc::cancelled));
 }
 
+// A store whose first read is long under way: its answer is old when it comes.
+class SlowReadStore final : public ForwardingStore {
+ public:
+  SlowReadStore(StorePtr behind, Clock& clock, Duration takes)
+      : ForwardingStore(std::move(behind)), clock_(clock), takes_(takes) {}
+  void load(std::span<Load> ops) override {
+    ForwardingStore::load(ops);
+    if (reads++ == 0) clock_.pause(takes_.micros());
+  }
+  int reads = 0;
+
+ private:
+  Clock& clock_;
+  const Duration takes_;
+};
+
+// Counted from the answer's arrival, the lease would seem to go on for as long as the read took.
+TEST(AsyncWaiting, ALeaseThatEndsWhileAReadIsUnderWayIsTakenOverAtOnce) {
+  VirtualClock clock;
+  const auto slow = std::make_shared<SlowReadStore>(open("memory:", {.clock = &clock}).value(),
+                                                    clock, Policy{}.lease);
+  IdempotencyService service(slow, options_on(clock));
+  asio::io_context io;
+  AsyncService async(io.get_executor(), service, {.lanes = 0});
+  auto dead = service.claim(request("k"));
+  ASSERT_THAT(dead, IsClaimed());
+  std::optional<result<ClaimOutcome>> answer;
+  async.async_claim_or_wait(request("k"), 1h, {},
+                            [&](result<ClaimOutcome> outcome) { answer = std::move(outcome); });
+  io.poll();
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_THAT(*answer, IsClaimed());
+  EXPECT_EQ(slow->reads, 2);
+}
+
 // What gathers while a lane is at work goes to the store as one batch.
 TEST(AsyncLanes, CallsThatGatherBecomeOneBatch) {
   VirtualClock clock;
