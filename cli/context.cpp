@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "failure.hpp"
 #include "idem/store_url.hpp"
 #include "run/run_store.hpp"
 
@@ -51,7 +52,7 @@ StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {
     throw std::move(failure);
   }
   if (const std::string path = sqlite_path(choice.url); !path.empty())
-    fmt::print(stderr, "idem: store {}\n", path);
+    tell_user(fmt::format("idem: store {}\n", path));
   return *store;
 }
 

@@ -77,4 +77,6 @@ void Failure::print(bool json) const {
   std::fputs(text.c_str(), stderr);
 }
 
+void tell_user(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
 }  // namespace idem::cli

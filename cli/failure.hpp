@@ -54,6 +54,10 @@ class Failure : public std::exception {
   bool plain_ = false;
 };
 
+// To standard error, for a person. If it cannot be written nothing else changes: a full log disk
+// stops no job and hides no exit status.
+void tell_user(const std::string& text);
+
 // The value, or a Failure about `from`.
 template <class T>
 T must(result<T> value, const std::string& from = {}) {

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "commands.hpp"
+#include "failure.hpp"
 #include "options.hpp"
 
 namespace idem::cli {
@@ -26,8 +27,8 @@ void confirm(const Options& options) {
   if (options.yes) return;
   if (isatty(STDIN_FILENO) == 0)
     throw refuse("no terminal to ask at: confirm with --yes").advise("add --dry-run to see first");
-  fmt::print(stderr, "Release '{}'? Its owner will be refused from then on. [y/N] ",
-             options.key.key);
+  tell_user(
+      fmt::format("Release '{}'? Its owner will be refused from then on. [y/N] ", options.key.key));
   std::string answer;
   std::getline(std::cin, answer);
   if (answer != "y" && answer != "Y" && answer != "yes") throw refuse("not confirmed");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "descriptors.hpp"
 #include "help.hpp"
 
 namespace idem::cli {
@@ -96,6 +97,7 @@ int main_of(std::vector<std::string> arguments) {
 }  // namespace idem::cli
 
 int main(int argc, char** argv) {
+  idem::cli::settle_descriptors();
   const std::span<char*> words(argv, static_cast<std::size_t>(argc));
   return idem::cli::main_of({words.begin() + (argc > 0 ? 1 : 0), words.end()});
 }

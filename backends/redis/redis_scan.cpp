@@ -197,7 +197,8 @@ result<Page> RedisStore::list(const ListQuery& query) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       Answer& answer = loads[i].answer;
       if (answer.state == Answer::State::failed) {
-        if (answer.error.code == errc::corrupt) continue;  // get() names it; the others go on
+        // A listing without it would be a copy without it.
+        answer.error.message = "key '" + keys[i].key + "': " + answer.error.message;
         return answer.error;
       }
       page.now = answer.now;

@@ -26,8 +26,12 @@ result<TieredOptions> options_of(StoreUrl& url, const OpenOptions& options) {
   auto circuit = url.duration("circuit");
   if (!circuit) return circuit.error();
   if (*circuit) made.circuit = **circuit;
-  (void)url.text("front");
-  (void)url.text("back");
+  const auto front = url.text("front");
+  const auto back = url.text("back");
+  if (front && front == back) {
+    return fail(errc::invalid_argument,
+                "tiered: front and back are the same store; a front must be another one");
+  }
   if (auto known = url.check_all_known(); !known) return known.error();
   return made;
 }

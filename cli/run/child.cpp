@@ -18,6 +18,8 @@
 #include <string_view>
 #include <utility>
 
+#include "descriptors.hpp"
+
 namespace idem::cli {
 
 namespace {
@@ -86,6 +88,7 @@ struct Pipe {
     if (empty >= 0) dup2(empty, STDIN_FILENO);
   }
   dup2(output, STDOUT_FILENO);
+  keep_only(given_descriptors());
   execvp(argv[0], argv);
   const int error = errno;
   [[maybe_unused]] const ssize_t told = write(failure, &error, sizeof error);

@@ -10,6 +10,7 @@
 #include "child.hpp"
 #include "commands.hpp"
 #include "envelope.hpp"
+#include "failure.hpp"
 #include "options.hpp"
 #include "run_store.hpp"
 
@@ -203,10 +204,10 @@ ExitCode Run::tell_replay(const Replay& replay) {
     output_.write_all(first.output);
     check_output(first.status);
   } else {
-    fmt::print(stderr,
-               "idem: '{}' ran before and ended with exit status {}; its output of {} bytes "
-               "(sha256 {}) was too large to keep\n",
-               options_.key.key, first.status, first.size, first.digest.hex());
+    tell_user(
+        fmt::format("idem: '{}' ran before and ended with exit status {}; its output of {} bytes "
+                    "(sha256 {}) was too large to keep\n",
+                    options_.key.key, first.status, first.size, first.digest.hex()));
   }
   return first.kept ? status_code(first.status) : ExitCode::replay;
 }
@@ -215,7 +216,7 @@ ExitCode Run::tell_outcome(const Json& answer, ExitCode code, std::string_view t
   if (context_.json) {
     print_document(answer);
   } else {
-    fmt::print(stderr, "idem: '{}' {}\n", options_.key.key, text);
+    tell_user(fmt::format("idem: '{}' {}\n", options_.key.key, text));
   }
   return code;
 }
@@ -228,8 +229,8 @@ struct TellOutcome {
   ExitCode operator()(const ActionFailed& failed) const {
     if (run.end_.interruption == 0) return run.tell_own("failed_recorded", run.end_.status);
     if (!run.context_.json)
-      fmt::print(stderr, "idem: {}; the next run of '{}' starts again\n", printable(failed.reason),
-                 run.options_.key.key);
+      tell_user(fmt::format("idem: {}; the next run of '{}' starts again\n",
+                            printable(failed.reason), run.options_.key.key));
     return run.tell_own("interrupted", static_cast<int>(interruption_code(run.end_.interruption)));
   }
   ExitCode operator()(const Released&) const { return run.not_started(); }

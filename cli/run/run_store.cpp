@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "failure.hpp"
+
 namespace idem::cli {
 
 namespace {
@@ -53,7 +55,8 @@ StorePtr open_default(std::string& from) {
   if (fresh) fs::permissions(file.parent_path(), fs::perms::owner_all, error);
   StorePtr store = must(open(url_of(file)), from);
   if (fresh)
-    fmt::print(stderr, "idem: results are kept in {} (--store says otherwise)\n", file.string());
+    tell_user(
+        fmt::format("idem: results are kept in {} (--store says otherwise)\n", file.string()));
   return store;
 }
 

@@ -29,8 +29,9 @@ void erase_hop_by_hop(Fields& fields) {
     for (const auto& token : beast_http::token_list(one.value())) named.emplace_back(token);
   }
   for (const std::string& name : named) {
-    // Framing is not the client's to take away.
-    if (!http::same_header(name, "Content-Length") && !http::same_header(name, "Host")) {
+    // Neither framing nor what the request was guarded by is the client's to take away.
+    if (!http::same_header(name, "Content-Length") && !http::same_header(name, "Host") &&
+        !http::same_header(name, "Idempotency-Key")) {
       fields.erase(name);
     }
   }

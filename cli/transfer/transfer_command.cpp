@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -33,15 +34,14 @@ constexpr std::size_t kPortionOfFile = 128;
 // A file that bears its name only when it is whole. Results may be secrets: for this user only.
 class WholeFile {
  public:
-  explicit WholeFile(std::string name) : name_(std::move(name)), part_(name_ + ".part") {
-    const int descriptor = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  explicit WholeFile(const std::string& name) : name_(target_of(name)), part_(name_ + ".XXXXXX") {
+    const int descriptor = ::mkostemp(part_.data(), O_CLOEXEC);  // new, 0600, nobody else's
     if (descriptor >= 0) file_ = ::fdopen(descriptor, "wb");
     if (file_ == nullptr) refuse("cannot write");
   }
   ~WholeFile() {
-    if (file_ == nullptr) return;
-    std::fclose(file_);
-    ::unlink(part_.c_str());
+    if (file_ != nullptr) std::fclose(file_);
+    if (!named_) ::unlink(part_.c_str());
   }
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
@@ -54,9 +54,24 @@ class WholeFile {
     std::FILE* const file = std::exchange(file_, nullptr);
     if (std::fclose(file) != 0) refuse("cannot write");
     if (std::rename(part_.c_str(), name_.c_str()) != 0) refuse("cannot name");
+    named_ = true;
   }
 
  private:
+  // A link's file is written, not the link. Devices and pipes are not replaced by a file.
+  static std::string target_of(const std::string& name) {
+    std::error_code none;
+    const auto status = std::filesystem::status(name, none);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+      throw Failure(fail(errc::invalid_argument, name + " is there and is no regular file"))
+          .advise("idem store export -   (standard output)");
+    }
+    std::filesystem::path target(name);
+    for (int links = 0; links < 40 && std::filesystem::is_symlink(target, none); ++links) {
+      target = target.parent_path() / std::filesystem::read_symlink(target, none);
+    }
+    return target.string();
+  }
   [[noreturn]] void refuse(const char* what) {
     const int error = errno;
     throw Failure(fail(error == ENOSPC ? errc::capacity : errc::cannot_open,
@@ -66,6 +81,7 @@ class WholeFile {
   std::string name_;
   std::string part_;
   std::FILE* file_ = nullptr;
+  bool named_ = false;
 };
 
 std::uint64_t export_to(IdempotencyStore& store, const std::string& from,
