@@ -65,8 +65,9 @@ result<std::unique_ptr<MysqlServer>> MysqlServer::start(std::vector<std::string>
   const std::string scratch = "--tmpdir=" + server->directory_.path();
   const std::string log = server->directory_ / "log";
   std::vector<std::string> install = *before;
-  install.insert(install.end(), {*installer, "--no-defaults", data, scratch, "--skip-test-db",
-                                 "--auth-root-authentication-method=normal"});
+  // --force: also on a machine that cannot resolve its own name.
+  install.insert(install.end(), {*installer, "--no-defaults", data, scratch, "--force",
+                                 "--skip-test-db", "--auth-root-authentication-method=normal"});
   ServerCommand command;
   command.argv = std::move(*before);
   command.argv.insert(command.argv.end(),
