@@ -14,7 +14,6 @@ namespace {
 
 // Finds a dead peer of an idle connection within half a minute; harmless where it does not work.
 void keep_alive(asio::generic::stream_protocol::socket& socket) {
-  boost::system::error_code ignored;
   const auto set = [&](int level, int name, int value) {
     (void)::setsockopt(socket.native_handle(), level, name, &value, sizeof(value));
   };
