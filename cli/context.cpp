@@ -70,6 +70,9 @@ std::string sqlite_path(std::string_view url) {
   return std::filesystem::absolute(path).lexically_normal().string();
 }
 
+// A file without an end (/dev/zero) must not take the memory of the machine.
+constexpr std::size_t kFileBytesMax = std::size_t{256} << 20;
+
 std::string read_file(const std::string& path) {
   const auto close = [](std::FILE* file) {
     if (file != stdin) std::fclose(file);
@@ -79,8 +82,11 @@ std::string read_file(const std::string& path) {
   if (!file) throw Failure::usage("cannot read file '" + path + "'");
   std::string text;
   char buffer[1 << 16];
-  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, file.get()))
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, file.get())) {
+    if (text.size() + got > kFileBytesMax)
+      throw Failure::usage("'" + path + "' has more than 256 MiB, or no end");
     text.append(buffer, got);
+  }
   if (std::ferror(file.get()) != 0) throw Failure::usage("cannot read file '" + path + "'");
   return text;
 }

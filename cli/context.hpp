@@ -46,7 +46,7 @@ struct StoreChoice {
 // The file a sqlite: URL names; empty for every other URL and for sqlite::memory:.
 [[nodiscard]] std::string sqlite_path(std::string_view url);
 
-// The whole of a file, "-" for standard input.
+// The whole of a file of at most 256 MiB, "-" for standard input.
 [[nodiscard]] std::string read_file(const std::string& path);
 
 // Prints an outcome: JSON, or text about `subject`.

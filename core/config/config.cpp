@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "loader.hpp"
+#include "yaml_tree.hpp"
 
 namespace idem {
 
@@ -47,7 +48,10 @@ result<Config> load_config(const ConfigSources& sources) {
   }
   std::ifstream file(sources.file, std::ios::binary);
   const int open_fault = errno;
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // One byte more than a configuration may have is enough to refuse it, also one without an end.
+  std::string text(config::kYamlBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad()) {
     return fail(errc::cannot_open, sources.file + ": error: " + std::strerror(open_fault));
   }

@@ -12,7 +12,6 @@
 namespace idem::config {
 namespace {
 
-constexpr std::size_t kBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kDepthMax = 8;
 
 Place place_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
@@ -129,7 +128,7 @@ result<Node> parse_yaml(std::string_view text, const std::string& name) {
   const auto refused = [&](Place place, std::string_view what) {
     return idem::fail(errc::invalid_argument, fault_at(name, place, what));
   };
-  if (text.size() > kBytesMax) return refused({}, "larger than 1 MiB");
+  if (text.size() > kYamlBytesMax) return refused({}, "larger than 1 MiB");
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     const auto line =
         std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(nul), '\n');

@@ -2,6 +2,7 @@
 // sequences and scalars; no aliases, anchors or tags, one document, few levels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "idem/error.hpp"
 
 namespace idem::config {
+
+inline constexpr std::size_t kYamlBytesMax = std::size_t{1} << 20;  // larger is refused
 
 struct Place {
   int line = 1;

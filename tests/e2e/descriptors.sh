@@ -32,6 +32,16 @@ status=0
 timeout 10 bash -c "idem run --key t --store 'tiered:?front=sqlite%3As.db&back=sqlite%3As.db' -- echo x" 2>err || status=$?
 [ "$status" = 2 ] || fail_test "a tier before itself ends with $status: $(cat err)"
 
+# A file without an end is refused, not read for ever.
+for words in 'key claim k --store sqlite:d.db --request-file /dev/zero' 'config check --config /dev/zero' \
+  'run --key k --request /dev/zero -- echo x'; do
+  status=0
+  # shellcheck disable=SC2086
+  timeout 60 idem $words >out 2>err || status=$?
+  [ "$status" = 2 ] || fail_test "idem $words ends with $status: $(cat err)"
+  grep -qE 'MiB' err || fail_test "idem $words does not say why: $(cat err)"
+done
+
 # Export: a link's target is written, devices and pipes stay what they are, nothing is left over.
 idem key claim k --store sqlite:c.db >/dev/null
 mkfifo pipe
