@@ -54,10 +54,10 @@ struct Sent {
   Head head;
 };
 
-Command set_command(const Parts& parts, const Sent& sent) {
+Command set_command(const Parts& parts, const Sent& sent, std::string key) {
   const Draft& draft = sent.op->draft;
   Command command;
-  command.key = parts.redis_key(sent.name);
+  command.key = std::move(key);
   const std::string record =
       redis::encode_record(redis::encode_head(sent.head), redis::encode_body(sent.name, draft));
   redis::append_command(
@@ -129,9 +129,9 @@ class Guesses {
         here_(virtual_time_ ? parts.clock.now() : system_clock().now()) {}
 
   [[nodiscard]] bool virtual_time() const { return virtual_time_; }
-  [[nodiscard]] std::optional<Time> at(std::string_view name) {
+  [[nodiscard]] std::optional<Time> at(std::string_view key) {
     if (virtual_time_) return here_;
-    const redis::ConnectionPtr server = parts_.router.route(parts_.redis_key(name));
+    const redis::ConnectionPtr server = parts_.router.route(key);
     for (const auto& [known, guess] : guesses_) {
       if (known == server.get()) return guess;
     }
@@ -161,7 +161,8 @@ void RedisStore::insert(std::span<Insert> ops) {
   for (Insert& op : ops) {
     if (!redis::fits(op.draft, op.answer)) continue;
     std::string name = storage_name(op.key);
-    const auto now = guesses.at(name);
+    std::string key = parts.redis_key(name);
+    const auto now = guesses.at(key);
     if (!now) {
       unfinished.scripts.push_back(&op);
       continue;
@@ -169,7 +170,7 @@ void RedisStore::insert(std::span<Insert> ops) {
     const auto version =
         std::max(static_cast<std::uint64_t>(now->time_since_epoch().count()), op.draft.fence);
     sent.push_back({&op, std::move(name), {*now, version, *now, *now + op.draft.keep}});
-    commands.push_back(set_command(parts, sent.back()));
+    commands.push_back(set_command(parts, sent.back(), std::move(key)));
   }
   if (!commands.empty()) parts.courier.run({commands.data(), commands.size()});
   for (std::size_t i = 0; i < sent.size(); ++i) {

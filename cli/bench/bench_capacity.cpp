@@ -82,8 +82,7 @@ ExitCode capacity(const CapacityChoice& choice, Context& context) {
                                 });
   }
   document.update(bench::to_json(found));
-  print_report(context, document);
-  if (!choice.out.empty()) save_report(choice.out, document);
+  deliver(context, document, choice.out);
   return verdict(found, document, choice.strict);
 }
 
@@ -97,11 +96,7 @@ void add_bench_capacity(CLI::App& family, Context& context) {
       {"idem bench capacity --stores sqlite --slo 'p99<20ms' --quick",
        "idem bench capacity --stores redis --clients 32 --out curve"},
       kNoStore);
-  leaf->add_option("--stores", options->stores,
-                   "what to measure: URLs, or a backend's name for a private store of its own")
-      ->type_name("URL[,URL]")
-      ->delimiter(',')
-      ->default_str("a private store of every backend");
+  add_stores(leaf, options->stores);
   add_text(leaf, "--slo", options->slo, "latency goal: p99<5ms; exit 1 if no rate meets it");
   add_count(leaf, "--clients", options->clients, "blocking callers at once", "16");
   add_text(leaf, "--duplicates", options->duplicates, "share of requests that repeat a recent one",

@@ -113,8 +113,7 @@ ExitCode choose(const ChooseChoice& asked, Context& context) {
         });
   }
   document.update(bench::to_json(found));
-  print_report(context, document);
-  if (!asked.out.empty()) save_report(asked.out, document);
+  deliver(context, document, asked.out);
   return verdict(found);
 }
 
@@ -128,11 +127,8 @@ void add_bench_choose(CLI::App& family, Context& context) {
       {"idem bench choose --quick",
        "idem bench choose --rate 200 --clients 8 --slo 'p99<50ms' --processes 4 --out choice"},
       kNoStore);
-  leaf->add_option("--stores", options->stores,
-                   "candidates: URLs, or a backend's name for a private store of its own")
-      ->type_name("URL[,URL]")
-      ->delimiter(',')
-      ->default_str("a private store of every backend, set to the tier");
+  add_stores(leaf, options->stores, "candidates",
+             "a private store of every backend, set to the tier");
   add_count(leaf, "--rate", options->rate, "claims a second that you expect", "not said");
   add_count(leaf, "--clients", options->clients, "callers at once", "16");
   add_count(leaf, "--processes", options->processes, "that share the store", "1");

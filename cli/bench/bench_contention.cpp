@@ -151,8 +151,7 @@ ExitCode contention(const ContentionChoice& choice, Context& context) {
     document.update(bench::to_json(found));
     found.contenders.clear();  // they use the stores of the field
   }
-  print_report(context, document);
-  if (!choice.out.empty()) save_report(choice.out, document);
+  deliver(context, document, choice.out);
   return verdict(found, document, choice.strict);
 }
 
@@ -166,11 +165,7 @@ void add_bench_contention(CLI::App& family, Context& context) {
       {"idem bench contention --quick",
        "idem bench contention --stores redis,sqlite --clients 1,16 --keys hot:1,unique --out c"},
       kNoStore);
-  leaf->add_option("--stores", options->stores,
-                   "what to measure: URLs, or a backend's name for a private store of its own")
-      ->type_name("URL[,URL]")
-      ->delimiter(',')
-      ->default_str("a private store of every backend");
+  add_stores(leaf, options->stores);
   leaf->add_option("--clients", options->clients, "at once; several: one row each")
       ->type_name("N[,N]")
       ->delimiter(',')

@@ -69,12 +69,17 @@ bench::Subject subject_named(const std::string& text) {
 
 }  // namespace
 
-void add_bench_options(CLI::App* app, BenchOptions& into) {
-  app->add_option("--stores", into.stores,
-                  "what to measure: URLs, or a backend's name for a private store of its own")
+void add_stores(CLI::App* app, std::vector<std::string>& into, const std::string& what,
+                const std::string& usual) {
+  app->add_option("--stores", into,
+                  what + ": URLs, or a backend's name for a private store of its own")
       ->type_name("URL[,URL]")
       ->delimiter(',')
-      ->default_str("a private store of every backend");
+      ->default_str(usual);
+}
+
+void add_bench_options(CLI::App* app, BenchOptions& into) {
+  add_stores(app, into.stores);
   app->add_option("--clients", into.clients, "blocking callers at once; several: one row each")
       ->type_name("N[,N]")
       ->delimiter(',')

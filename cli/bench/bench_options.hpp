@@ -27,6 +27,11 @@ struct BenchOptions {
   bool strict = false;
 };
 
+// --stores, for bench_subjects(): `what` they are to the command, `usual` if none is named.
+void add_stores(CLI::App* app, std::vector<std::string>& into,
+                const std::string& what = "what to measure",
+                const std::string& usual = "a private store of every backend");
+
 void add_bench_options(CLI::App* app, BenchOptions& into);
 
 // With round_time fitted to the budget. Throws Failure (usage).

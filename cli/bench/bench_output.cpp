@@ -93,4 +93,9 @@ void print_report(const Context& context, const Json& document) {
   std::fflush(stdout);
 }
 
+void deliver(const Context& context, const Json& document, const std::string& dir) {
+  print_report(context, document);
+  if (!dir.empty()) save_report(dir, document);
+}
+
 }  // namespace idem::cli

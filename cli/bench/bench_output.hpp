@@ -26,4 +26,7 @@ void save_report(const std::string& dir, const Json& document);
 // To standard output: the page as text, or with --json the document.
 void print_report(const Context& context, const Json& document);
 
+// The end of a measurement: both, the files only if `dir` is not empty.
+void deliver(const Context& context, const Json& document, const std::string& dir);
+
 }  // namespace idem::cli
