@@ -21,6 +21,16 @@ Written redis_with(Durability tier) {
                       tier == Durability::power ? "always" : "no")};
 }
 
+Written mysql_with(Durability tier) {
+  const char* const flush = tier == Durability::power     ? "1"
+                            : tier == Durability::process ? "2"
+                                                          : "0";
+  return {"mysql://idem:password@127.0.0.1:3306/app",
+          fmt::format("  # put your server and password here; it was measured with\n"
+                      "  # innodb_flush_log_at_trx_commit = {}\n",
+                      flush)};
+}
+
 Written store_of(const Candidate& chosen) {
   if (chosen.store.find(':') != std::string::npos) {
     const auto url = StoreUrl::parse(chosen.store);
@@ -34,8 +44,7 @@ Written store_of(const Candidate& chosen) {
                                                    : "sqlite:idem.db?synchronous=normal",
             ""};
   if (backend == "redis") return redis_with(chosen.durability);
-  if (backend == "mysql")
-    return {"mysql://idem:password@127.0.0.1:3306/app", "  # put your server and password here\n"};
+  if (backend == "mysql") return mysql_with(chosen.durability);
   if (backend == "tiered") return {"{front: 'memory:', back: 'sqlite:idem.db'}", ""};
   return {backend + ":", "  # put your store's URL here\n"};
 }

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "choose/private_mysql.hpp"
 #include "idem/open.hpp"
 #include "idem/testing/server_process.hpp"
 
@@ -63,6 +64,8 @@ Subject private_subject(const std::string& backend, Durability tier, Clock& cloc
     if (backend == "sqlite" && tier != Durability::power) return sqlite_normal(clock);
     if (backend == "redis" && tier != Durability::none)
       return redis_appending(tier == Durability::power ? "always" : "no", clock);
+    if (backend == "mysql" && tier != Durability::power)
+      return private_mysql(tier, options_with(clock));
     return make_fixture(backend, "", options_with(clock));
   };
   return subject;

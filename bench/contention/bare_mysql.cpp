@@ -1,9 +1,8 @@
 // The articles' way on MySQL or MariaDB without any library of ours: INSERT into a table with a
 // unique index, by the C client, a connection for each client; in autocommit, and inside the
 // business transaction, where a duplicate waits on the index until the first commits.
-#include <mysql.h>
-
 #include "contention/contender.hpp"
+#include "contention/mysql_client.hpp"
 
 namespace idem::bench {
 namespace {
@@ -12,11 +11,6 @@ constexpr unsigned kDuplicate = 1062;
 constexpr unsigned kLockTimeout = 1205;
 constexpr unsigned kDeadlock = 1213;
 constexpr int kTries = 5;
-
-struct Disconnect {
-  void operator()(MYSQL* connection) const { mysql_close(connection); }
-};
-using Connection = std::unique_ptr<MYSQL, Disconnect>;
 
 const char* schema_of(bool clustered) {
   return clustered ? "CREATE TABLE IF NOT EXISTS bare_record ("
@@ -35,7 +29,7 @@ const char* schema_of(bool clustered) {
 
 class InsertAsker final : public Asker {
  public:
-  InsertAsker(Connection connection, bool inside)
+  InsertAsker(MysqlClient connection, bool inside)
       : connection_(std::move(connection)), inside_(inside) {}
   ~InsertAsker() override { walk_away(); }
 
@@ -108,23 +102,16 @@ class InsertAsker final : public Asker {
     return "'" + out + "'";
   }
 
-  const Connection connection_;
+  const MysqlClient connection_;
   const bool inside_;
   bool open_ = false;
   std::string where_;
 };
 
 result<std::unique_ptr<Asker>> enter(StoreUrl url, bool clustered, bool inside) {
-  Connection connection(mysql_init(nullptr));
-  const std::string socket = url.text("socket").value_or("");
-  std::string database = url.path();
-  if (database.starts_with('/')) database.erase(0, 1);
-  const unsigned port = url.port().value_or(3306);
-  if (mysql_real_connect(connection.get(), socket.empty() ? url.host().c_str() : nullptr,
-                         url.user().c_str(), url.password().c_str(), database.c_str(), port,
-                         socket.empty() ? nullptr : socket.c_str(), 0) == nullptr)
-    return fail(errc::unavailable,
-                url.redacted() + ": " + std::string(mysql_error(connection.get())));
+  auto connected = connect_mysql(url);
+  if (!connected) return connected.error();
+  MysqlClient connection = std::move(*connected);
   if (mysql_query(connection.get(), schema_of(clustered)) != 0)
     return fail(errc::cannot_open,
                 url.redacted() + ": " + std::string(mysql_error(connection.get())));
@@ -134,8 +121,8 @@ result<std::unique_ptr<Asker>> enter(StoreUrl url, bool clustered, bool inside) 
 }  // namespace
 
 std::vector<Contender> bare_mysql(const Place& place, Clock&) {
-  const auto url = StoreUrl::parse(place.fixture.url.empty() ? place.name : place.fixture.url);
-  if (!url || (url->scheme() != "mysql" && url->scheme() != "mariadb")) return {};
+  const auto url = mysql_url(place);
+  if (!url) return {};
   const bool clustered = !place.name.ends_with("/articles");
   std::vector<Contender> both;
   for (const bool inside : {false, true}) {

@@ -8,6 +8,13 @@ void Costs::add(const Costs& other) {
   trips += other.trips;
   lock_waits += other.lock_waits;
   retries += other.retries;
+  deadlocks += other.deadlocks;
+  ids += other.ids;
+}
+
+Costs Costs::since(const Costs& before) const {
+  return {trips - before.trips, lock_waits - before.lock_waits, retries - before.retries,
+          deadlocks - before.deadlocks, ids - before.ids};
 }
 
 std::vector<Contender> contenders_at(const Place& place, Clock& clock) {
@@ -24,17 +31,23 @@ std::vector<Contender> contenders_at(const Place& place, Clock& clock) {
       all.push_back(std::move(inside));
     }
   }
+  if (const auto count = mysql_counts(place)) {
+    for (Contender& one : all) one.count = count;
+  }
   return all;
 }
 
 void set_against(std::vector<Contender>& contenders) {
   for (Contender& tier : contenders) {
     if (!tier.against.empty() || !tier.name.starts_with("tiered")) continue;
-    const std::size_t plus = tier.name.find('+');
+    const std::size_t plus = tier.name.rfind('+');
     const std::string back = plus == std::string::npos ? "sqlite" : tier.name.substr(plus + 1);
-    const auto bare = std::find_if(
-        contenders.begin(), contenders.end(),
-        [&](const Contender& other) { return other.name.starts_with(back + " bare"); });
+    // A backend's default design is the first of its variants: "mysql" is "mysql/clustered".
+    const auto bare =
+        std::find_if(contenders.begin(), contenders.end(), [&](const Contender& other) {
+          return other.against.empty() && (other.name.starts_with(back + " bare") ||
+                                           other.name.starts_with(back + "/clustered bare"));
+        });
     if (bare != contenders.end()) tier.against = bare->name;
   }
 }

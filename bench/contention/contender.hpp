@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +26,13 @@ enum class Heard : std::uint8_t {
 // What asking cost, beside time.
 struct Costs {
   std::uint64_t trips = 0;       // calls to the store or statements, one by one
-  std::uint64_t lock_waits = 0;  // calls that had to wait for another's lock at least once
+  std::uint64_t lock_waits = 0;  // waits for another's lock
   std::uint64_t retries = 0;     // transactions run again after a deadlock or a lock time-out
+  std::uint64_t deadlocks = 0;   // transactions that the server undid to end a circle of waits
+  std::uint64_t ids = 0;         // numbers taken from an AUTO_INCREMENT, whoever won
 
   void add(const Costs& other);
+  [[nodiscard]] Costs since(const Costs& before) const;
 };
 
 // One client of a contender. Used by one thread.
@@ -68,11 +72,12 @@ struct Place {
   Fixture fixture;
   bool is_private = true;
   bool counts_itself = false;  // its layers are CountingStores
+  std::string authority = {};  // URL of a tier's last layer; "" if this is no private tier
 };
 
-// A private tier over private stores of two backends, for Place::counts_itself.
-[[nodiscard]] result<Fixture> counted_tier(const std::string& front, const std::string& back,
-                                           Clock& clock);
+// A private tier over private stores of these backends, front first: two at least.
+[[nodiscard]] result<Place> counted_tier(std::string name, std::span<const std::string> layers,
+                                         Clock& clock);
 
 struct Contender {
   std::string name;     // "redis SET NX", "redis", "sqlite in transaction": unique
@@ -82,6 +87,9 @@ struct Contender {
   bool keeps_result = true;  // false: a bare protocol that tells nobody what came of it
   std::string skipped;       // why it cannot take part; then `enter` is empty
   std::function<result<std::unique_ptr<Asker>>()> enter = {};
+  // What the server counts by itself, since it started: what an asker cannot see from outside.
+  // Empty where there is no such server, or where others use it, too.
+  std::function<result<Costs>()> count = {};
   // Takes the records of a tenant away again: from a store that is not ours. May be empty.
   std::function<void(const std::string& tenant)> tidy = {};
 };
@@ -101,6 +109,9 @@ void set_against(std::vector<Contender>& contenders);
 [[nodiscard]] std::vector<Contender> mysql_transaction(const Place& place, Clock& clock);
 [[nodiscard]] std::vector<Contender> bare_redis(const Place& place, Clock& clock);
 [[nodiscard]] std::vector<Contender> bare_mysql(const Place& place, Clock& clock);
+
+// Of a private MySQL or MariaDB: row locks waited for, deadlocks, ids. Else empty.
+[[nodiscard]] std::function<result<Costs>()> mysql_counts(const Place& place);
 
 // How long a claim of a contention lasts.
 inline constexpr Micros kContentionLease = std::chrono::seconds(60);

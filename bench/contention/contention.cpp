@@ -99,13 +99,27 @@ class Run {
     requests_.set_scope(tenant_);
   }
 
+  // The contender's round, and what its server counted meanwhile; nobody else uses that server.
+  template <class Round>
+  auto counted(const Contender& contender, Round round) -> decltype(round()) {
+    if (!contender.count) return round();
+    const auto before = contender.count();
+    if (!before) return before.error();
+    auto found = round();
+    if (!found) return found;
+    const auto after = contender.count();
+    if (!after) return after.error();
+    found->server = after->since(*before);
+    return found;
+  }
+
   void measure(GridRow& row, bool counts) {
     if (!takes_part(row.contender)) return;
     Contender& contender = made_.contenders[row.contender];
     begin(
         fmt::format("{}, {}, {}", contender.name, to_string(row.keys), clients_text(row.clients)));
     const GridTask task{row.keys, row.clients, made_.options.round_time, &requests_};
-    const auto found = run_grid(task, contender, stop_);
+    auto found = counted(contender, [&] { return run_grid(task, contender, stop_); });
     if (contender.tidy) contender.tidy(tenant_);
     if (!found) {
       contender.skipped = found.error().message;
@@ -124,7 +138,7 @@ class Run {
     begin(contender.name + ", duplicate storm");
     const ContentionOptions& o = made_.options;
     const StormTask task{o.storm_clients, o.storms, o.work, &requests_};
-    const auto found = run_storm(task, contender, clock_, stop_);
+    auto found = counted(contender, [&] { return run_storm(task, contender, clock_, stop_); });
     if (contender.tidy) contender.tidy(tenant_);
     if (!found) {
       contender.skipped = found.error().message;

@@ -40,6 +40,13 @@ Json to_json(const Costs& costs) {
   return Json{{"trips", costs.trips}, {"lock_waits", costs.lock_waits}, {"retries", costs.retries}};
 }
 
+template <class Result>
+void add_server(Json& out, const Contender& contender, const Result& result) {
+  if (!contender.count) return;
+  out["deadlocks"] = result.server.deadlocks;
+  out["ids_burnt"] = result.ids_burnt();
+}
+
 Json to_json(const Contention& c, const GridRow& row) {
   const GridResult& r = row.total;
   const Contender& contender = c.contenders[row.contender];
@@ -60,6 +67,8 @@ Json to_json(const Contention& c, const GridRow& row) {
   out["loser_ns"] = to_json(r.loser);
   out["costs"] = to_json(r.costs);
   out["trips_per_claim"] = share(r.costs.trips, asked);
+  out["lock_waits"] = r.lock_waits();
+  add_server(out, contender, r);
   return out;
 }
 
@@ -85,6 +94,8 @@ Json to_json(const Contention& c, const StormRow& row) {
   out["trips_per_loser"] = number(r.trips_per_loser());
   out["winner_costs"] = to_json(r.winner_costs);
   out["loser_costs"] = to_json(r.loser_costs);
+  out["lock_waits"] = r.lock_waits();
+  add_server(out, contender, r);
   return out;
 }
 

@@ -1,5 +1,4 @@
-// A tier whose two layers count their calls: to whoever asks the tier, one call would look like
-// one.
+// A tier whose layers count their calls: to whoever asks the tier, one call would look like one.
 #include "contention/contender.hpp"
 #include "contention/counting_store.hpp"
 #include "idem/open.hpp"
@@ -7,19 +6,28 @@
 
 namespace idem::bench {
 
-result<Fixture> counted_tier(const std::string& front, const std::string& back, Clock& clock) {
+result<Place> counted_tier(std::string name, std::span<const std::string> layers, Clock& clock) {
   OpenOptions options;
   options.clock = &clock;
-  auto parts = std::make_shared<std::pair<Fixture, Fixture>>();
-  for (const auto& [name, part] : {std::pair{front, &parts->first}, {back, &parts->second}}) {
-    auto made = make_fixture(name, "", options);
+  auto owners = std::make_shared<std::vector<Fixture>>();
+  StorePtr behind;
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    auto made = make_fixture(layers[i], "", options);
     if (!made) return made.error();
-    *part = std::move(*made);
+    const StorePtr counted = std::make_shared<CountingStore>(made->store);
+    owners->push_back(std::move(*made));
+    if (behind == nullptr) {
+      behind = counted;
+      continue;
+    }
+    auto tier = make_tiered_store({counted, behind, &clock});
+    if (!tier) return tier.error();
+    behind = std::move(*tier);
   }
-  auto tier = make_tiered_store({std::make_shared<CountingStore>(parts->first.store),
-                                 std::make_shared<CountingStore>(parts->second.store), &clock});
-  if (!tier) return tier.error();
-  return Fixture{"", std::move(parts), std::move(*tier)};
+  Place place{std::move(name), Fixture{"", owners, std::move(behind)}};
+  place.counts_itself = true;
+  place.authority = owners->front().url;
+  return place;
 }
 
 }  // namespace idem::bench

@@ -81,6 +81,7 @@ void GridResult::add(const GridResult& other) {
   winner.merge(other.winner);
   loser.merge(other.loser);
   costs.add(other.costs);
+  server.add(other.server);
   won_twice += other.won_twice;
   nobody_won += other.nobody_won;
   if (trouble.empty()) trouble = other.trouble;

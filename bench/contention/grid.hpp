@@ -4,6 +4,7 @@
 // show. Clients share one queue of claims: those who come together ask for the same key.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -37,11 +38,15 @@ struct GridResult {
   Histogram winner;
   Histogram loser;
   Costs costs;
+  Costs server;                  // what the server counted by itself, of all clients
   std::uint64_t won_twice = 0;   // keys
   std::uint64_t nobody_won = 0;  // keys that were refused to everybody
   std::string trouble;           // of one failed claim
 
   [[nodiscard]] std::uint64_t answered() const { return won + running + done; }
+  [[nodiscard]] std::uint64_t lock_waits() const { return costs.lock_waits + server.lock_waits; }
+  // Numbers of an AUTO_INCREMENT that belong to no record.
+  [[nodiscard]] std::uint64_t ids_burnt() const { return server.ids - std::min(won, server.ids); }
   [[nodiscard]] double rate() const;  // answered claims per second
   void add(const GridResult& other);
 };

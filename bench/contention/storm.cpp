@@ -1,5 +1,6 @@
 #include "contention/storm.hpp"
 
+#include <algorithm>
 #include <barrier>
 #include <memory>
 #include <thread>
@@ -164,12 +165,21 @@ void StormResult::add(const StormResult& other) {
   work_time += other.work_time;
   winner_costs.add(other.winner_costs);
   loser_costs.add(other.loser_costs);
+  server.add(other.server);
   won_twice += other.won_twice;
   nobody_won += other.nobody_won;
   not_taken += other.not_taken;
   wrong_replays += other.wrong_replays;
   replays += other.replays;
   if (trouble.empty()) trouble = other.trouble;
+}
+
+std::uint64_t StormResult::lock_waits() const {
+  return winner_costs.lock_waits + loser_costs.lock_waits + server.lock_waits;
+}
+
+std::uint64_t StormResult::ids_burnt() const {
+  return server.ids - std::min<std::uint64_t>(winner_total.count(), server.ids);
 }
 
 double StormResult::refusals_per_second() const {

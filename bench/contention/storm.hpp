@@ -32,6 +32,7 @@ struct StormResult {
   Nanos work_time = 0;  // while a first one was at work: what refusals per second count from
   Costs winner_costs;
   Costs loser_costs;
+  Costs server;                  // what the server counted by itself, of all clients
   std::uint64_t won_twice = 0;   // storms with two winners
   std::uint64_t nobody_won = 0;  // storms without
   std::uint64_t not_taken = 0;   // completes of a winner that were refused
@@ -41,6 +42,8 @@ struct StormResult {
   std::string trouble;
 
   void add(const StormResult& other);
+  [[nodiscard]] std::uint64_t lock_waits() const;
+  [[nodiscard]] std::uint64_t ids_burnt() const;  // of an AUTO_INCREMENT, that belong to no record
   [[nodiscard]] double refusals_per_second() const;
   [[nodiscard]] double trips_per_loser() const;
   [[nodiscard]] double trips_per_winner() const;

@@ -18,7 +18,7 @@ result<void> check_alike(const Json& before, const Json& after) {
     return fail(errc::invalid_argument,
                 "the two were measured with different plans: same seed, keys, duplicates, crashes "
                 "and operations are needed");
-  for (const char* part : {"payload_bytes", "work_us", "lease_us", "rate"}) {
+  for (const char* part : {"payload_bytes", "work_us", "lease_us", "rate", "callers"}) {
     if (before.at("workload").at(part) != after.at("workload").at(part))
       return fail(errc::invalid_argument,
                   fmt::format("the two were measured under different loads: {} differs", part));

@@ -13,8 +13,6 @@ constexpr double kBusyShare = 0.8;
 // Open loop: less than this share of the offered rate is not the offered rate.
 constexpr double kReachedShare = 0.97;
 
-Nanos nanos(Micros d) { return d.count() * 1000; }
-
 }  // namespace
 
 Nanos Row::longest_wait() const {
@@ -41,8 +39,9 @@ void judge(Row& row, const Workload& workload, const Limits& limits, double free
     row.faults.push_back(fmt::format("stalled: a caller waited {} for one call (limit {})",
                                      duration_text(row.longest_wait()),
                                      duration_text(nanos(limits.wait))));
-  const double usable = std::min<double>(row.clients, cores) *
-                        static_cast<double>(std::max<Nanos>(row.total.elapsed, 1));
+  const unsigned threads = workload.callers == Callers::async ? 1 : row.clients;
+  const double usable =
+      std::min<double>(threads, cores) * static_cast<double>(std::max<Nanos>(row.total.elapsed, 1));
   row.generator_share = static_cast<double>(row.total.cpu) / usable;
   row.reached = workload.rate <= 0 || row.rate().median >= kReachedShare * workload.rate;
   if (workload.rate > 0) {

@@ -23,6 +23,7 @@ std::string load_text(const Report& report) {
   if (w.duplicates > 0) text += ", duplicates " + percent(w.duplicates);
   if (w.crashes > 0)
     text += fmt::format(", crashes {} (lease {})", percent(w.crashes), format_duration(w.lease));
+  if (w.callers == Callers::async) text += ", clients share one thread";
   if (w.work > Micros(0)) text += ", work " + format_duration(w.work);
   text += fmt::format(", results of {} bytes, seed {}", w.payload, w.seed);
   return text;

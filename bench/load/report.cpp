@@ -64,6 +64,7 @@ Json to_json(const Workload& workload) {
               {"work_us", workload.work.count()},
               {"lease_us", workload.lease.count()},
               {"rate", workload.rate > 0 ? Json(workload.rate) : Json(nullptr)},
+              {"callers", to_string(workload.callers)},
               {"seed", workload.seed},
               {"operations", workload.operations}};
 }

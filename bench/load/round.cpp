@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "idem/service.hpp"
+#include "load/async_clients.hpp"
 #include "load/client.hpp"
 
 namespace idem::bench {
@@ -65,6 +66,23 @@ void audit(const RoundTask& task, IdempotencyStore& store, const Ledger& ledger,
   if (!keys.empty()) flush();
 }
 
+void work_in_threads(std::span<const std::unique_ptr<Client>> clients) {
+  const auto count = static_cast<std::ptrdiff_t>(clients.size());
+  Nanos start = 0;
+  std::barrier gate(count, [&start]() noexcept { start = stopwatch(); });
+  std::barrier worked(count);
+  std::vector<std::thread> threads;
+  for (const auto& client : clients) {
+    threads.emplace_back([&gate, &worked, &start, &client] {
+      gate.arrive_and_wait();
+      client->work(start);
+      worked.arrive_and_wait();  // what is recovered must not disturb those still timed
+      client->recover_all();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
 std::string_view to_string(Role role) noexcept {
@@ -119,20 +137,12 @@ RoundResult run_round(const RoundTask& task, const StorePtr& store, Clock& clock
   for (std::uint32_t i = 0; i < task.clients; ++i)
     clients.push_back(std::make_unique<Client>(task, service, ledger, i, stop));
 
-  Nanos start = 0;
-  std::barrier gate(static_cast<std::ptrdiff_t>(task.clients),
-                    [&start]() noexcept { start = stopwatch(); });
-  std::barrier worked(static_cast<std::ptrdiff_t>(task.clients));
-  std::vector<std::thread> threads;
-  for (const auto& client : clients) {
-    threads.emplace_back([&gate, &worked, &start, &client] {
-      gate.arrive_and_wait();
-      client->work(start);
-      worked.arrive_and_wait();  // what is recovered must not disturb those still timed
-      client->recover_all();
-    });
+  if (task.workload->callers == Callers::async) {
+    work_asynchronously(task, service, clients, stop);
+    for (const auto& client : clients) client->recover_all();
+  } else {
+    work_in_threads(clients);
   }
-  for (std::thread& thread : threads) thread.join();
 
   RoundResult total;
   Nanos longest = 0;

@@ -53,7 +53,7 @@ struct RoundResult {
       0;                      // answered, and where the claim was won, completed or crashed as told
   std::uint64_t planned = 0;  // open loop: operations that fell due in the time
   Nanos elapsed = 0;          // first send to last answer
-  Nanos cpu = 0;              // of all client threads; an embedded store's work is among it
+  Nanos cpu = 0;              // of the client threads; an embedded store's work is among it
   Latencies uncorrected;
   Latencies corrected;                          // open loop only
   Histogram lag;                                // open loop: how late the sends were
@@ -67,7 +67,8 @@ struct RoundResult {
 };
 
 // `stop`: set from outside (a signal) it ends the round early; what was done still counts.
-// Runs `clients` threads. The clock is the machine's: a round is a measurement.
+// Runs `clients` threads, or one if they are asynchronous. The clock is the machine's: a round is a
+// measurement.
 [[nodiscard]] RoundResult run_round(const RoundTask& task, const StorePtr& store, Clock& clock,
                                     const std::atomic<bool>& stop);
 

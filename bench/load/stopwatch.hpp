@@ -7,9 +7,13 @@
 #include <cstdint>
 #include <ctime>
 
+#include "idem/time.hpp"
+
 namespace idem::bench {
 
 using Nanos = std::int64_t;
+
+[[nodiscard]] constexpr Nanos nanos(Micros d) noexcept { return d.count() * 1000; }
 
 // Monotonic. About 25 ns a call.
 [[nodiscard]] inline Nanos stopwatch() noexcept {

@@ -70,6 +70,10 @@ std::string to_string(const KeyChoice& keys) {
   return "";
 }
 
+std::string_view to_string(Callers callers) noexcept {
+  return callers == Callers::async ? "async" : "blocking";
+}
+
 result<void> check_workload(const Workload& w) {
   const auto refuse = [](std::string text) {
     return fail(errc::invalid_argument, std::move(text));

@@ -28,6 +28,12 @@ struct KeyChoice {
 [[nodiscard]] result<KeyChoice> parse_key_choice(std::string_view text);
 [[nodiscard]] std::string to_string(const KeyChoice& keys);
 
+enum class Callers : std::uint8_t {
+  blocking,  // a thread each
+  async,     // coroutines on one thread
+};
+[[nodiscard]] std::string_view to_string(Callers callers) noexcept;
+
 struct Workload {
   KeyChoice keys;
   double duplicates = 0;       // share of operations that repeat a recent one, [0, 1)
@@ -36,6 +42,7 @@ struct Workload {
   Micros work{};               // between claim and complete
   Micros lease = std::chrono::seconds(30);
   double rate = 0;  // operations/s, open loop; 0: closed loop
+  Callers callers = Callers::blocking;
   std::uint64_t seed = 1;
   std::uint32_t operations = 100'000;  // in a round at most: the plan's length
 };

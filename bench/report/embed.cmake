@@ -1,4 +1,4 @@
-# Writes OUT, a C++ source with the files FORM, STYLE and SCRIPT (may be missing) as byte arrays.
+# Writes OUT, a C++ source with the files FORM, STYLE, SORT and SCRIPT (may be missing) as byte arrays.
 function(bytes_of file into)
   set(list "")
   if(EXISTS "${file}")
@@ -10,7 +10,7 @@ endfunction()
 
 set(text "#include \"report/page_files.hpp\"\n\nnamespace idem::bench {\nnamespace {\n")
 set(accessors "")
-foreach(part form style script)
+foreach(part form style sort script)
   string(TOUPPER ${part} file)
   bytes_of("${${file}}" bytes)
   string(APPEND text "constexpr unsigned char k_${part}[] = {${bytes}};\n")

@@ -117,6 +117,7 @@ std::string to_html(const Page& page, const Json& document, std::string_view scr
   }
   root.set("facts", facts);
   root.set("raw", document.dump(1, ' ', false, Json::error_handler_t::replace));
+  root.set("sort", std::string(page_sort()));
   root.set("charts", !script.empty());
   root.set("options", for_script(chart_options(page)));
   root.set("script", std::string(script));

@@ -47,7 +47,8 @@ PageSection storm_section(const Json& document) {
   table.caption =
       "LOSER: from asking to the answer, of duplicates sent while the first still worked. TRIPS: "
       "calls to the store, or statements, for one claim of a loser and for a winner's claim and "
-      "complete. LOCK WAITS: calls that found another's lock.";
+      "complete. LOCK WAITS: waits for another's lock, of all rounds. IDS BURNT: numbers of an "
+      "AUTO_INCREMENT taken by claims that did not win.";
   table.columns = {{"CONTENDER", false, 0},
                    {"TIER", false, 5},
                    {"A DUPLICATE", false, 1},
@@ -59,7 +60,9 @@ PageSection storm_section(const Json& document) {
                    {"TRIPS LOSE", true, 3},
                    {"WIN", true, 6},
                    {"LOCK WAITS", true, 7},
-                   {"RETRIES", true, 9}};
+                   {"DEADLOCKS", true, 10},
+                   {"RETRIES", true, 9},
+                   {"IDS BURNT", true, 11}};
   std::vector<IntervalBar> bars;
   for (const Json& row : document.at("storm")) {
     if (!row.contains("loser_ns")) continue;
@@ -69,8 +72,9 @@ PageSection storm_section(const Json& document) {
          time_figure(row, "loser_ns.p50"), time_figure(row, "loser_ns.p99"),
          rate_figure(row, "refusals_per_second"), time_figure(row, "winner_claim_ns.p50"),
          time_figure(row, "winner_claim_ns.p99"), rate_figure(row, "trips_per_loser"),
-         rate_figure(row, "trips_per_winner"), count_figure(row, "loser_costs.lock_waits"),
-         count_figure(row, "loser_costs.retries")});
+         rate_figure(row, "trips_per_winner"), count_figure(row, "lock_waits"),
+         count_figure(row, "deadlocks"), count_figure(row, "loser_costs.retries"),
+         count_figure(row, "ids_burnt")});
     const Json& loser = row.at("loser_ns");
     if (loser.is_object())
       bars.push_back({text_figure(row, "contender"), loser.at("p50").get<double>(),
@@ -104,7 +108,8 @@ PageSection grid_section(const Json& document, const std::string& keys) {
                    {"CLAIMS/S", true, 0},   {"95% CI", false, 8},    {"OF BARE", true, 1},
                    {"WON", true, 4},        {"WINNER P50", true, 5}, {"P99", true, 6},
                    {"LOSER P50", true, 5},  {"P99", true, 6},        {"TRIPS", true, 7},
-                   {"LOCK WAITS", true, 9}, {"", false, 0}};
+                   {"LOCK WAITS", true, 9}, {"DEADLOCKS", true, 10}, {"IDS BURNT", true, 11},
+                   {"", false, 0}};
   std::vector<std::string> columns;
   std::vector<std::string> rows;
   std::vector<HeatCell> cells;
@@ -122,8 +127,8 @@ PageSection grid_section(const Json& document, const std::string& keys) {
                           share_figure(row, "won_share"), time_figure(row, "winner_ns.p50"),
                           time_figure(row, "winner_ns.p99"), time_figure(row, "loser_ns.p50"),
                           time_figure(row, "loser_ns.p99"), rate_figure(row, "trips_per_claim"),
-                          count_figure(row, "costs.lock_waits"),
-                          row.value("void", false) ? "VOID" : ""});
+                          count_figure(row, "lock_waits"), count_figure(row, "deadlocks"),
+                          count_figure(row, "ids_burnt"), row.value("void", false) ? "VOID" : ""});
     cells.push_back({index_in(columns, count_figure(row, "clients") +
                                            (row.at("clients") == 1 ? " client" : " clients")),
                      index_in(rows, text_figure(row, "contender")),

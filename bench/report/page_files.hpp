@@ -7,6 +7,7 @@ namespace idem::bench {
 
 [[nodiscard]] std::string_view page_form() noexcept;
 [[nodiscard]] std::string_view page_style() noexcept;
+[[nodiscard]] std::string_view page_sort() noexcept;
 [[nodiscard]] std::string_view page_script() noexcept;  // "" if there was none
 
 }  // namespace idem::bench

@@ -128,11 +128,12 @@ Page page_of_run(const Json& document) {
   PageSection section;
   section.title = "Results";
   section.paragraphs.push_back(fmt::format(
-      "{}, keys {}, duplicates {}, crashes {}, results of {} bytes, seed {}; {} rounds of each.",
+      "{}, {} callers, keys {}, duplicates {}, crashes {}, results of {} bytes, seed {}; {} rounds "
+      "of each.",
       open_loop ? "Open loop at " + rate_figure(load, "rate") + " a second" : "Closed loop",
-      text_figure(load, "keys"), share_figure(load, "duplicates"), share_figure(load, "crashes"),
-      count_figure(load, "payload_bytes"), count_figure(load, "seed"),
-      count_figure(document, "plan.rounds")));
+      text_figure(load, "callers"), text_figure(load, "keys"), share_figure(load, "duplicates"),
+      share_figure(load, "crashes"), count_figure(load, "payload_bytes"),
+      count_figure(load, "seed"), count_figure(document, "plan.rounds")));
   section.tables.push_back(rows_table(rows, open_loop));
   add_row_charts(section, "run", rows, open_loop);
   page.sections.push_back(std::move(section));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "bench/bench_commands.hpp"
 #include "bench/bench_options.hpp"
@@ -78,33 +79,37 @@ struct Field {
   std::vector<bench::Contender> contenders;
 };
 
-// The two backends of a private tier: "tiered", "tiered/redis+sqlite".
-std::optional<std::pair<std::string, std::string>> layers_of(const bench::Subject& subject) {
-  if (!subject.is_private || !subject.name.starts_with("tiered")) return std::nullopt;
+// The backends of a private tier, front first: "tiered", "tiered/memory+redis+mysql".
+std::vector<std::string> layers_of(const bench::Subject& subject) {
+  if (!subject.is_private || !subject.name.starts_with("tiered")) return {};
   const std::size_t slash = subject.name.find('/');
-  const std::string both =
-      slash == std::string::npos ? "memory+sqlite" : subject.name.substr(slash + 1);
-  const std::size_t plus = both.find('+');
-  if (plus == std::string::npos) return std::nullopt;
-  return std::pair{both.substr(0, plus), both.substr(plus + 1)};
+  std::istringstream all(slash == std::string::npos ? "memory+sqlite"
+                                                    : subject.name.substr(slash + 1));
+  std::vector<std::string> layers;
+  for (std::string one; std::getline(all, one, '+');) layers.push_back(one);
+  return layers;
+}
+
+result<bench::Place> open_place(const bench::Subject& subject) {
+  const auto layers = layers_of(subject);
+  if (layers.size() > 1) return bench::counted_tier(subject.name, layers, system_clock());
+  auto fixture = subject.open();
+  if (!fixture) return fixture.error();
+  return bench::Place{subject.name, std::move(*fixture), subject.is_private};
 }
 
 Field open_field(const std::vector<bench::Subject>& subjects) {
   Field field;
   for (const bench::Subject& subject : subjects) {
-    const auto layers = layers_of(subject);
-    auto fixture = layers ? bench::counted_tier(layers->first, layers->second, system_clock())
-                          : subject.open();
-    if (!fixture) {
+    auto place = open_place(subject);
+    if (!place) {
       bench::Contender absent;
       absent.name = subject.name;
-      absent.skipped =
-          std::string(to_string(fixture.error().code)) + ": " + fixture.error().message;
+      absent.skipped = std::string(to_string(place.error().code)) + ": " + place.error().message;
       field.contenders.push_back(std::move(absent));
       continue;
     }
-    field.places.push_back(
-        {subject.name, std::move(*fixture), subject.is_private, layers.has_value()});
+    field.places.push_back(std::move(*place));
     auto here = bench::contenders_at(field.places.back(), system_clock());
     std::move(here.begin(), here.end(), std::back_inserter(field.contenders));
   }

@@ -36,6 +36,13 @@ bench::Subject private_subject(const std::string& backend, const std::string& va
           true};
 }
 
+bench::Callers parse_callers(const std::string& text) {
+  for (const bench::Callers one : {bench::Callers::blocking, bench::Callers::async}) {
+    if (bench::to_string(one) == text) return one;
+  }
+  throw Failure::usage("--callers: '" + text + "' is neither blocking nor async");
+}
+
 bench::Subject url_subject(const std::string& url) {
   const StoreUrl parsed = must(StoreUrl::parse(url), "--stores");
   return {parsed.redacted(),
@@ -80,10 +87,12 @@ void add_stores(CLI::App* app, std::vector<std::string>& into, const std::string
 
 void add_bench_options(CLI::App* app, BenchOptions& into) {
   add_stores(app, into.stores);
-  app->add_option("--clients", into.clients, "blocking callers at once; several: one row each")
+  app->add_option("--clients", into.clients, "callers at once; several: one row each")
       ->type_name("N[,N]")
       ->delimiter(',')
       ->default_str("1,8");
+  add_text(app, "--callers", into.callers,
+           "blocking: a thread each; async: all on one thread, none of them blocks it", "blocking");
   add_text(app, "--keys", into.keys, "unique, hot:N, zipf:N or zipf:N:SKEW", "unique");
   add_text(app, "--duplicates", into.duplicates, "share of requests that repeat a recent one",
            "10%");
@@ -139,6 +148,7 @@ double parse_share(const std::string& option, const std::string& text) {
 bench::SessionOptions session_options(const BenchOptions& options, std::size_t subjects) {
   bench::SessionOptions session;
   bench::Workload& load = session.workload;
+  load.callers = parse_callers(options.callers);
   load.keys = must(bench::parse_key_choice(options.keys), "--keys");
   load.duplicates = parse_share("--duplicates", options.duplicates);
   load.crashes = parse_share("--crashes", options.crashes);

@@ -13,6 +13,7 @@ struct BenchOptions {
   std::string duplicates = "10%";
   std::string crashes = "0%";
   std::string max_errors = "1%";
+  std::string callers = "blocking";
   std::optional<std::uint64_t> payload;
   std::optional<std::uint64_t> rate;
   std::optional<std::uint64_t> rounds;

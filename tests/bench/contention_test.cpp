@@ -167,7 +167,51 @@ TEST(Grid, HasOneWinnerAKeyAndTheRatioToTheBareProtocol) {
               1e-9);
 }
 
-// What issue and README promise of the real stores that need no server.
+// A server's own counts are those of the contender's rounds alone, warm-up left out.
+TEST(Grid, TellsWhatTheServerCountedMeanwhile) {
+  Board board;
+  Costs counts{0, 1000, 0, 500, 7000};  // as they stood before anybody came
+  Contender store = on_board(board, Ways::refuses);
+  store.count = [&]() -> result<Costs> {
+    counts.lock_waits += 3;
+    counts.deadlocks += 1;
+    counts.ids += 1'000'000;
+    return counts;
+  };
+  const Contention found = contend({std::move(store)});
+  ASSERT_FALSE(found.any_void());
+  const Json json = to_json(found);
+  const Json& grid = json["grid"][0];
+  EXPECT_EQ(grid["lock_waits"], 3);
+  EXPECT_EQ(grid["deadlocks"], 1);
+  EXPECT_EQ(grid["ids_burnt"], 1'000'000 - grid["claims"]["won"].get<int>());
+  EXPECT_EQ(json["storm"][0]["ids_burnt"], 1'000'000 - 2);  // two storms, a winner each
+  EXPECT_EQ(json["storm"][0]["lock_waits"], 3);
+}
+
+TEST(Grid, SaysNothingOfDeadlocksAndIdsWhereNoServerCounts) {
+  Board board;
+  const Json json = to_json(contend({on_board(board, Ways::refuses)}));
+  EXPECT_FALSE(json["grid"][0].contains("deadlocks"));
+  EXPECT_FALSE(json["grid"][0].contains("ids_burnt"));
+}
+
+TEST(Contender, ATierIsHeldAgainstTheBareProtocolOfItsLastLayer) {
+  std::vector<Contender> all;
+  for (const char* name :
+       {"mysql/articles bare INSERT", "mysql/clustered bare INSERT", "tiered/redis+mysql",
+        "tiered/memory+redis+mysql", "tiered", "sqlite bare INSERT"}) {
+    all.emplace_back();
+    all.back().name = name;
+  }
+  set_against(all);
+  EXPECT_EQ(all[2].against, "mysql/clustered bare INSERT");
+  EXPECT_EQ(all[3].against, "mysql/clustered bare INSERT");
+  EXPECT_EQ(all[4].against, "sqlite bare INSERT");
+  EXPECT_EQ(all[0].against, "");
+}
+
+// What the README promises of the real stores that need no server.
 TEST(Contention, LosersInsideATransactionWaitTheOthersAreRefused) {
   std::vector<Place> places;
   std::vector<Contender> contenders;

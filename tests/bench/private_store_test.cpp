@@ -29,7 +29,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{"sqlite", Durability::power, Durability::power},
                       Setting{"redis", Durability::none, Durability::none},
                       Setting{"redis", Durability::process, Durability::process},
-                      Setting{"redis", Durability::power, Durability::power}));
+                      Setting{"redis", Durability::power, Durability::power},
+                      Setting{"mysql", Durability::none, Durability::none},
+                      Setting{"mysql", Durability::process, Durability::process},
+                      Setting{"mysql", Durability::power, Durability::power}));
 
 TEST(Config, NamesTheTierThatWasMeasured) {
   Candidate chosen;

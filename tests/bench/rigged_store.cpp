@@ -22,14 +22,7 @@ bool RiggedStore::every(std::uint64_t nth) { return (turns_.fetch_add(1) + 1) % 
 
 void RiggedStore::insert(std::span<Insert> ops) {
   if (rig_ == Rig::fails_half && every(2)) return refuse(ops);
-  if (rig_ == Rig::slow) {
-    const Nanos sent = stopwatch();
-    clock_.pause(kSlow);
-    behind().insert(ops);
-    insert_ns_ += stopwatch() - sent;
-    ++inserts_;
-    return;
-  }
+  if (rig_ == Rig::slow) clock_.pause(kSlow);
   if (rig_ == Rig::stalls) {
     const std::lock_guard guard(stall_);
     if (turns_.fetch_add(1) == 500) clock_.pause(kStall);

@@ -30,19 +30,12 @@ class RiggedStore final : public testing::ForwardingStore {
   void insert(std::span<Insert> ops) override;
   void replace(std::span<Replace> ops) override;
 
-  // How long an insert took, by the store's own stopwatch.
-  [[nodiscard]] double mean_insert_ns() const {
-    return static_cast<double>(insert_ns_) / static_cast<double>(inserts_);
-  }
-
  private:
   [[nodiscard]] bool every(std::uint64_t nth);
 
   const Rig rig_;
   Clock& clock_;
   std::atomic<std::uint64_t> turns_{0};
-  std::atomic<std::int64_t> insert_ns_{0};
-  std::atomic<std::int64_t> inserts_{0};
   std::mutex stall_;
 };
 

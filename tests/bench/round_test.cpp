@@ -44,7 +44,18 @@ Workload mixed(std::uint32_t operations) {
   return w;
 }
 
-TEST(Round, AnHonestStoreRunsEachKeyOnceAndReplaysTheFirstResult) {
+class EitherCallers : public ::testing::TestWithParam<Callers> {
+ protected:
+  static Workload mixed(std::uint32_t operations) {
+    Workload w = bench::mixed(operations);
+    w.callers = GetParam();
+    return w;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Round, EitherCallers, ::testing::Values(Callers::blocking, Callers::async),
+                         [](const auto& one) { return std::string(to_string(one.param)); });
+
+TEST_P(EitherCallers, RunEachKeyOnceAndReplayTheFirstResult) {
   Bench bench(mixed(4000));
   const RoundResult result = bench.run(rigged(Rig::honest), 4);
   EXPECT_THAT(result.checks.violations(), IsEmpty());
@@ -60,7 +71,7 @@ TEST(Round, AnHonestStoreRunsEachKeyOnceAndReplaysTheFirstResult) {
 }
 
 // A crashed claim is taken over once its lease is over, and that is no second execution.
-TEST(Round, CrashedClaimsAreTakenOverAndCompleted) {
+TEST_P(EitherCallers, TakeOverCrashedClaimsAndCompleteThem) {
   Workload w = mixed(500);
   w.crashes = 0.1;
   w.lease = 50ms;
@@ -71,6 +82,24 @@ TEST(Round, CrashedClaimsAreTakenOverAndCompleted) {
   EXPECT_GE(result.uncorrected[index(Role::takeover)].count(), result.crashes);
   EXPECT_EQ(result.checks.once, result.checks.keys);
   EXPECT_EQ(result.attempted, 500U);
+}
+
+TEST_P(EitherCallers, AreOnTimeInAnOpenLoop) {
+  Workload w = mixed(300);
+  w.rate = 1000;
+  const RoundResult result = Bench(w).run(rigged(Rig::honest), 8);
+  EXPECT_EQ(result.planned, 300U);
+  EXPECT_EQ(result.succeeded, 300U);
+  EXPECT_EQ(result.lag.count(), 300U);
+  EXPECT_GE(result.elapsed, 299'000'000);
+  EXPECT_THAT(result.checks.violations(), IsEmpty());
+}
+
+TEST_P(EitherCallers, LeaveWhatAFailingStoreRefusesInTheErrors) {
+  const RoundResult result = Bench(mixed(2000)).run(rigged(Rig::fails_half), 2);
+  EXPECT_LT(result.succeeded, result.attempted);
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors.begin()->first, "unavailable");
 }
 
 struct Broken {
@@ -120,20 +149,19 @@ TEST(Round, B36_OnlyCorrectedLatencyShowsAStall) {
   EXPECT_THAT(result.checks.violations(), IsEmpty());
 }
 
-// H46: claims that take 1 ms each give 1000/s a thread, whatever the number of threads. Counted by
-// processor time it would be hundreds of times as much, divided by the thread count once more.
+// H46: claims that take 1 ms each give at most 1000/s a thread, whatever the number of threads, and
+// as many as were done in the time that went by. Counted by processor time it would be hundreds of
+// times as much; divided by the thread count once more, a fraction.
 TEST(Round, H46_ClaimsOfOneMillisecondGiveOneThousandASecondAThread) {
   for (const std::uint32_t clients : {1U, 2U, 4U, 8U}) {
     Workload w;
     w.operations = 300 * clients;
     Bench bench(w);
-    const auto store = std::make_shared<RiggedStore>(
-        std::make_shared<testing::ReferenceStore>(system_clock()), Rig::slow, system_clock());
-    const RoundResult result = bench.run(store, clients);
+    const Nanos start = stopwatch();
+    const RoundResult result = bench.run(rigged(Rig::slow), clients);
+    const auto went_by = static_cast<double>(stopwatch() - start);
     EXPECT_LE(result.rate(), 1000.0 * clients);
-    // How far below 1000/s depends on how late this machine wakes a sleeper: the store knows.
-    EXPECT_GE(result.rate(), 0.9 * clients * 1e9 / store->mean_insert_ns()) << clients;
-    EXPECT_GE(result.rate(), 500.0 * clients) << clients << " clients: is the machine overloaded?";
+    EXPECT_GE(result.rate(), w.operations * 1e9 / went_by) << clients;
     EXPECT_GE(*result.uncorrected[index(Role::winner)].quantile(0.5), 1'000'000) << clients;
   }
 }

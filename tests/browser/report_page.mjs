@@ -44,6 +44,37 @@ function poorContrast() {
   return poor;
 }
 
+// In the page: chooses each heading of each table twice; what stands in the wrong place then. The
+// rows are compared by what their figures are worth, read apart from the page's own script.
+function wrongOrder() {
+  const units = [['ns', 1e-9], ['us', 1e-6], ['ms', 1e-3], ['s', 1], ['k', 1e3], ['M', 1e6], ['G', 1e9]];
+  const worth = (text) => {
+    const [, number, rest] = text.match(/^(-?[\d.]+)\s*(.*)$/) ?? [];
+    return number === undefined ? null : Number(number) * (units.find(([name]) => rest === name)?.[1] ?? 1);
+  };
+  const wrong = [];
+  for (const table of document.querySelectorAll('.table table')) {
+    [...table.querySelectorAll('th')].forEach((heading, column) => {
+      if (!heading.textContent) return;
+      const figures = !heading.classList.contains('left');
+      for (const down of figures ? [true, false] : [false, true]) {
+        heading.querySelector('button').click();
+        const said = heading.getAttribute('aria-sort');
+        if (said !== (down ? 'descending' : 'ascending')) wrong.push(`${heading.textContent}: said ${said}`);
+        const cells = [...table.tBodies[0].rows].map((row) => row.cells[column].textContent.trim());
+        const values = figures ? cells.map(worth) : cells;
+        for (let i = 1; i < values.length; ++i) {
+          const [a, b] = [values[i - 1], values[i]];
+          const right = b === null || (a !== null && (figures ? (down ? a >= b : a <= b)
+            : (down ? a.localeCompare(b) >= 0 : a.localeCompare(b) <= 0)));
+          if (!right) wrong.push(`${heading.textContent}: ${cells[i - 1]} before ${cells[i]}`);
+        }
+      }
+    });
+  }
+  return wrong;
+}
+
 const browser = await puppeteer.launch({
   executablePath: chromium, headless: true, args: ['--no-sandbox', '--disable-gpu'],
 });
@@ -81,6 +112,9 @@ try {
         }));
         check(charts.places > 0 && charts.pictures === charts.places && charts.drawn === charts.places,
           `${name}, ${look}: ${JSON.stringify(charts)}`);
+      }
+      if (look === 'light') {
+        for (const wrong of await page.evaluate(wrongOrder)) said(`sorted wrongly: ${wrong}`);
       }
       await page.close();
     }

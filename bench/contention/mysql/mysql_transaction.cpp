@@ -6,6 +6,7 @@
 #include <boost/mysql/any_connection.hpp>
 #include <boost/mysql/results.hpp>
 
+#include "contention/mysql_client.hpp"
 #include "contention/service_asker.hpp"
 
 namespace idem::bench {
@@ -97,8 +98,8 @@ class TransactionAsker final : public Asker {
 }  // namespace
 
 std::vector<Contender> mysql_transaction(const Place& place, Clock& clock) {
-  const auto url = StoreUrl::parse(place.fixture.url.empty() ? place.name : place.fixture.url);
-  if (!url || (url->scheme() != "mysql" && url->scheme() != "mariadb")) return {};
+  const auto url = mysql_url(place);
+  if (!url) return {};
   Contender inside;
   inside.name = place.name + " in transaction";
   inside.how = "START TRANSACTION, claim, business, complete, COMMIT on the caller's connection";
