@@ -21,6 +21,7 @@ enum class ExitCode : int {
   exhausted = 16,
   lost = 17,
   interrupted = 130,
+  terminated = 143,  // as interrupted, by SIGTERM
 };
 
 [[nodiscard]] ExitCode exit_code(errc code);

@@ -102,9 +102,10 @@ result<std::uint16_t> free_port() {
 }
 
 result<std::string> find_program(std::string_view name, std::string_view package) {
+  // Where servers are, beside where commands are.
   const char* path = std::getenv("PATH");
-  std::istringstream directories(std::string(path != nullptr ? path : "") +
-                                 ":/usr/sbin:/usr/local/sbin:/usr/bin");
+  std::istringstream directories(std::string(path != nullptr ? path : "/usr/local/bin:/usr/bin") +
+                                 ":/usr/local/sbin:/usr/sbin");
   for (std::string directory; std::getline(directories, directory, ':');) {
     const std::string file = directory + "/" + std::string(name);
     if (!directory.empty() && ::access(file.c_str(), X_OK) == 0) return file;

@@ -100,7 +100,7 @@ result<std::vector<Comparison>> compare(const Json& before, const Json& after, d
     return rows;
   } catch (const nlohmann::json::exception& problem) {
     return fail(errc::invalid_argument,
-                fmt::format("a damaged document of {}: {}", kReportSchema, problem.what()));
+                fmt::format("a damaged document of {}: {}", kReportSchema, words_of(problem)));
   }
 }
 

@@ -46,6 +46,12 @@ Json to_json(const Machine& machine) {
               {"fdatasync_p99_ns", optional_number(machine.fdatasync_p99)}};
 }
 
+std::string_view words_of(const Json::exception& problem) noexcept {
+  const std::string_view text = problem.what();
+  const std::size_t end = text.find("] ");
+  return end == std::string_view::npos ? text : text.substr(end + 2);
+}
+
 std::string_view to_string(Durability tier) noexcept {
   switch (tier) {
     case Durability::none:

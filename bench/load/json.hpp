@@ -28,4 +28,7 @@ inline constexpr const char* kReportSchema = "idem.bench/1";
 
 [[nodiscard]] std::string_view to_string(Durability tier) noexcept;
 
+// What is wrong with a document, in the reader's words, without its prefix "[json.exception...]".
+[[nodiscard]] std::string_view words_of(const Json::exception& problem) noexcept;
+
 }  // namespace idem::bench

@@ -77,7 +77,7 @@ result<Page> page_of(const Json& document) {
     return made(document);
   } catch (const Json::exception& missing) {
     return fail(errc::invalid_argument,
-                std::string("not a whole document of idem.bench/1: ") + missing.what());
+                fmt::format("not a whole document of {}: {}", kReportSchema, words_of(missing)));
   }
 }
 

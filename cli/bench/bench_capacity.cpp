@@ -47,7 +47,7 @@ bench::CapacityOptions capacity_options(const CapacityChoice& choice) {
 }
 
 ExitCode verdict(const bench::Capacity& found, const Json& document, bool strict) {
-  if (found.interrupted) return ExitCode::interrupted;
+  if (found.interrupted) return StopOnSignal::exit_code();
   bool measured = false;
   bool met = false;
   for (const bench::Curve& curve : found.curves) {
@@ -65,6 +65,7 @@ ExitCode capacity(const CapacityChoice& choice, Context& context) {
   bench::CapacityOptions options = capacity_options(choice);
   options = bench::fit_into(options, subjects.size(),
                             choice.time.value_or(choice.quick ? kQuickTime : kUsualTime));
+  check_out(choice.out);
   Json document = new_document("capacity");
   const StopOnSignal stop;  // before anybody can know that it runs
   tell(fmt::format(

@@ -73,7 +73,7 @@ std::vector<bench::Subject> subjects_of(const ChooseChoice& choice, Durability t
 }
 
 ExitCode verdict(const bench::Choice& choice) {
-  if (choice.interrupted) return ExitCode::interrupted;
+  if (choice.interrupted) return StopOnSignal::exit_code();
   const auto& all = choice.candidates;
   if (std::any_of(all.begin(), all.end(), [](const auto& one) { return !one.broken.empty(); }))
     return ExitCode::check_failed;
@@ -92,6 +92,7 @@ ExitCode choose(const ChooseChoice& asked, Context& context) {
   const bench::ChoosePlan plan = bench::plan_choice(options, subjects.size());
   must(bench::check_workload(plan.capacity.workload));
   if (plan.at_rate) must(bench::check_workload(plan.at_rate->workload));
+  check_out(asked.out);
   Json document = new_document("choose");
   const StopOnSignal stop;  // before anybody can know that it runs
   tell(

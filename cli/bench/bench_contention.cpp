@@ -128,7 +128,7 @@ std::string plan_text(const bench::ContentionOptions& o, std::size_t contenders)
 }
 
 ExitCode verdict(const bench::Contention& found, const Json& document, bool strict) {
-  if (found.interrupted) return ExitCode::interrupted;
+  if (found.interrupted) return StopOnSignal::exit_code();
   if (found.any_void()) return ExitCode::check_failed;
   if (!found.any_measured()) return ExitCode::unreachable;
   const bool skipped = std::any_of(found.contenders.begin(), found.contenders.end(),
@@ -140,6 +140,7 @@ ExitCode verdict(const bench::Contention& found, const Json& document, bool stri
 ExitCode contention(const ContentionChoice& choice, Context& context) {
   const auto subjects = bench_subjects(choice.stores.empty() ? usual_stores() : choice.stores);
   bench::ContentionOptions options = contention_options(choice);
+  check_out(choice.out);
   Json document = new_document("contention");
   bench::Contention found;
   {

@@ -43,8 +43,19 @@ bench::Callers parse_callers(const std::string& text) {
   throw Failure::usage("--callers: '" + text + "' is neither blocking nor async");
 }
 
+void check_scheme(const std::string& scheme) {
+  std::set<std::string, std::less<>> known;
+  for (const Backend& backend : backends())
+    known.insert(backend.schemes.begin(), backend.schemes.end());
+  if (known.count(scheme) != 0) return;
+  std::string message = "--stores: no backend of this build opens '" + scheme + ":'";
+  if (const auto meant = nearest(scheme, known)) message += ", did you mean '" + *meant + ":'?";
+  throw Failure::usage(message).advise("idem stores");
+}
+
 bench::Subject url_subject(const std::string& url) {
   const StoreUrl parsed = must(StoreUrl::parse(url), "--stores");
+  check_scheme(parsed.scheme());
   return {parsed.redacted(),
           [url]() -> result<Fixture> {
             auto store = idem::open(url);

@@ -73,9 +73,20 @@ void tell(const std::string& text) {
   std::fprintf(stderr, "%s\n", bench::wrapped(text, text_width(STDERR_FILENO), 9).c_str());
 }
 
-void save_report(const std::string& dir, const Json& document) {
+void check_out(const std::string& dir) {
+  if (dir.empty()) return;
   std::error_code problem;
   std::filesystem::create_directories(dir, problem);
+  if (!problem && !std::filesystem::is_directory(dir))
+    problem = std::make_error_code(std::errc::not_a_directory);
+  if (!problem && access(dir.c_str(), W_OK | X_OK) != 0)
+    problem = std::error_code(errno, std::generic_category());
+  if (problem)
+    throw Failure(fail(errc::cannot_open, "cannot write there: " + problem.message()))
+        .from("--out " + dir);
+}
+
+void save_report(const std::string& dir, const Json& document) {
   const bench::Page page = must(bench::page_of(document));
   write(dir, "results.json", document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   write(dir, "report.md", bench::to_markdown(page));

@@ -19,7 +19,10 @@ namespace idem::cli {
 // A line for a person, on standard error, broken to the terminal's width.
 void tell(const std::string& text);
 
-// Writes results.json, report.html, report.md and report.csv into `dir`, which is made if need be;
+// Before a measurement: makes `dir` if need be, "" is none. Throws Failure if it cannot be written.
+void check_out(const std::string& dir);
+
+// Writes results.json, report.html, report.md and report.csv into `dir`, which check_out() made;
 // tells the path of the page on standard error. Throws Failure.
 void save_report(const std::string& dir, const Json& document);
 

@@ -20,9 +20,14 @@ constexpr std::size_t kWidthUsual = 100;
 constexpr std::size_t kWidthMin = 40;
 
 std::atomic<bool> stop_requested{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+std::atomic<int> stop_signal{SIGINT};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "set from a signal handler");
 
-void request_stop(int) { stop_requested.store(true); }
+void request_stop(int signal) {
+  stop_signal.store(signal);
+  stop_requested.store(true);
+}
 
 std::string line_of(const bench::Progress& progress) {
   return fmt::format("round {}/{}  {}, {} client{}  {} left", progress.done + 1, progress.all,
@@ -78,6 +83,10 @@ StopOnSignal::~StopOnSignal() {
 }
 
 const std::atomic<bool>& StopOnSignal::flag() const { return stop_requested; }
+
+ExitCode StopOnSignal::exit_code() {
+  return stop_signal.load() == SIGTERM ? ExitCode::terminated : ExitCode::interrupted;
+}
 
 std::size_t text_width(int file) {
   winsize size{};

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "exit_code.hpp"
 #include "load/session.hpp"
 
 namespace idem::cli {
@@ -37,6 +38,8 @@ class StopOnSignal {
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
   [[nodiscard]] const std::atomic<bool>& flag() const;
+  // For a measurement that the last flag ended, by the signal that raised it.
+  [[nodiscard]] static ExitCode exit_code();
 };
 
 // Columns of the terminal behind `file`; COLUMNS or 100 where there is none.

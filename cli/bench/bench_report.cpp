@@ -17,6 +17,7 @@ ExitCode report(const ReportOptions& options, Context& context) {
   const Json document = Json::parse(read_file(options.results), nullptr, false);
   if (document.is_discarded()) throw Failure::usage(options.results + " is not JSON");
   must(bench::page_of(document), options.results);
+  check_out(options.out);
   if (options.out.empty() || context.json) print_report(context, document);
   if (!options.out.empty()) save_report(options.out, document);
   return ExitCode::done;

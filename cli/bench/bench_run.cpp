@@ -17,7 +17,7 @@ namespace idem::cli {
 namespace {
 
 ExitCode verdict(const bench::Report& report, bool strict) {
-  if (report.interrupted) return ExitCode::interrupted;
+  if (report.interrupted) return StopOnSignal::exit_code();
   if (report.any_void()) return ExitCode::check_failed;
   const bool measured = std::any_of(report.rows.begin(), report.rows.end(),
                                     [](const bench::Row& row) { return row.skipped.empty(); });
@@ -43,6 +43,7 @@ void tell_plan(const bench::SessionOptions& session, std::size_t subjects) {
 ExitCode run(const BenchOptions& options, Context& context) {
   const auto subjects = bench_subjects(options.stores);
   const bench::SessionOptions session = session_options(options, subjects.size());
+  check_out(options.out);
   bench::Report report;
   report.version = IDEM_VERSION;
   report.started = started_text();

@@ -168,6 +168,24 @@ TEST_P(EveryPage, B47_WithoutChartsThePageSaysSoAndKeepsVerdictAndTables) {
   EXPECT_THAT(to_html(page, document, "draw()"), HasSubstr("<noscript>"));
 }
 
+// Two series that can be told apart by colour alone cannot be told apart by everybody.
+TEST_P(EveryPage, B48_SeriesDifferByMarkerOrDash) {
+  const Page page = page_of(GetParam().make()).value();
+  for (const PageSection& section : page.sections) {
+    for (const PageChart& chart : section.charts) {
+      std::set<std::string> seen;
+      for (const Json& series : chart.option.at("series")) {
+        if (series.at("type") == "bar") continue;  // bars have a pattern each: page's script
+        const Json dash =
+            series.contains("lineStyle") ? series["lineStyle"].value("type", Json()) : Json();
+        const std::string look =
+            series.value("symbol", Json()).dump() + dash.dump() + series.at("type").dump();
+        EXPECT_TRUE(seen.insert(look).second) << chart.id << ": " << look;
+      }
+    }
+  }
+}
+
 TEST_P(EveryPage, B46_NamesNoOtherFileAndNoHost) {
   const Json document = GetParam().make();
   const std::string html = to_html(page_of(document).value(), document, "draw()");

@@ -21,6 +21,18 @@ expect_text err '--slo needs --rate'
 expect_exit 2 idem bench choose --rate 10 --slo 'p99=5ms'
 expect_exit 2 idem bench capacity --stores memroy
 expect_exit 2 idem bench contention --keys zipf:10
+expect_exit 2 idem bench run --stores sqlit:a.db
+expect_text err "did you mean 'sqlite:'?"
+expect_exit 2 idem bench run --callers threads
+touch occupied
+for command in run choose contention capacity; do
+  expect_exit 4 idem bench "$command" --stores memory --out occupied/results
+  expect_text err 'cannot write there'
+  ! grep -q plan err || fail_test "$command: measured first"
+done
+echo '{"schema": "idem.bench/1", "kind": "run"}' >part.json
+expect_exit 2 idem bench report part.json
+if grep -q 'json.exception' err; then fail_test "$(cat err)"; fi
 expect_exit 4 idem bench choose --stores redis://127.0.0.1:1 "${short[@]}"
 expect_exit 4 idem bench capacity --stores redis://127.0.0.1:1 "${short[@]}"
 expect_exit 4 idem bench contention --stores redis://127.0.0.1:1 "${short[@]}"
@@ -40,10 +52,37 @@ for file in results.json report.html report.md report.csv; do
   cmp "choice/$file" "again/$file" || fail_test "$file differs when it is made again"
 done
 
+# B31: without stores named, all that this machine can run; what is not installed is named with the
+# way to install it, and the plan is told first.
+expect_exit 0 env PATH=/nowhere "$(command -v idem)" bench choose --time 4s --rounds 1
+expect_text err 'plan     5 stores x 2 rounds'
+expect_text out 'redis falls: not measured: unavailable: redis-server is not installed; apt-get install'
+expect_text out 'RECOMMENDED'
+
 # B31: a store that cannot be had is skipped, with its reason, and the others are measured.
 expect_exit 0 idem bench contention --stores memory,redis://127.0.0.1:1 --clients 2 "${short[@]}"
 expect_text out 'redis://127.0.0.1:1 skipped: unavailable'
 expect_text out 'memory: a duplicate is refused at once'
+
+# Callers that block no thread, on a store in this process and on one behind lanes.
+expect_exit 0 idem bench run --stores memory,sqlite --clients 16 --callers async --crashes 2% --time 2s --rounds 2
+expect_text out 'clients share one'
+
+# B45: a fifth less is found, and fails where it is told to; noise is not.
+expect_exit 0 idem bench run --stores memory --clients 1 --time 3s --rounds 7 --out base
+python3 - <<'PYTHON'
+import json
+document = json.load(open("base/results.json"))
+for name, factor in (("noisy", 1), ("slower", 0.8)):
+    for row in document["rows"]:
+        around = [1 + 0.01 * (i - 3) for i in range(7)]
+        row["rate"]["rounds"] = [1e5 * factor * share for share in around]
+    json.dump(document, open(name + ".json", "w"))
+PYTHON
+expect_exit 0 idem bench compare noisy.json noisy.json --fail-on regression:10%
+expect_exit 1 idem bench compare noisy.json slower.json --fail-on regression:10%
+expect_text out 'slower'
+expect_exit 0 idem bench compare noisy.json slower.json --fail-on regression:30%
 
 # B41: warnings fail a strict run. The load of a machine can always be above nothing, so a tmpfs is
 # what is warned of here where there is one.

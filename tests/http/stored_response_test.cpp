@@ -8,6 +8,8 @@
 namespace idem::http {
 namespace {
 
+using namespace std::string_view_literals;
+
 std::string key_or_code(std::string_view field, bool strict = false) {
   const auto parsed = parse_key(field, strict);
   if (const auto* key = std::get_if<std::string>(&parsed)) return "key:" + *key;
@@ -125,7 +127,7 @@ TEST(StoredResponse, HostileTextsAreNotDecoded) {
 // foreign header ever comes through.
 TEST(StoredResponse, NoHostileHeaderComesThrough) {
   std::minstd_rand random(42);
-  const std::string_view alphabet("aZ0-:; \t\r\n\0\x7F\xC3\"\\", 17);
+  const auto alphabet = "aZ0-:; \t\r\n\0\x7F\xC3\"\\"sv;
   const auto noise = [&](std::size_t bytes) {
     std::string text;
     while (text.size() < bytes) text += alphabet[random() % alphabet.size()];
