@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "file_identity.hpp"
 #include "idem/combiner.hpp"
 #include "open_file.hpp"
 #include "schema.hpp"
@@ -48,6 +49,7 @@ struct Engine {
 
   SqliteOptions options;
   std::string path;
+  sqlite::FileIdentity file;
   sqlite::StoreTime time;
   std::optional<Writer> writer;  // closed last: its checkpoint finds the readers gone
   std::vector<ReadLane> lanes;   // empty: a private database, whose one connection does it all
@@ -57,6 +59,10 @@ struct Engine {
 };
 
 void Engine::write(std::span<CombinerJob* const> jobs) {
+  if (const auto trouble = file.trouble()) {
+    for (CombinerJob* job : jobs) sqlite::fail_all(static_cast<WriteJob&>(*job).steps, *trouble);
+    return;
+  }
   if (jobs.size() == 1) {
     auto& job = static_cast<WriteJob&>(*jobs[0]);
     writer->execute(job.steps);
@@ -72,8 +78,8 @@ void Engine::write(std::span<CombinerJob* const> jobs) {
 
 void Engine::read(std::size_t lane, std::span<CombinerJob* const> jobs) {
   ReadLane& mine = lanes[lane];
-  std::optional<Error> trouble;
-  if (!mine.reader) {
+  std::optional<Error> trouble = file.trouble();
+  if (!trouble && !mine.reader) {
     auto connection = sqlite::open_reader(path, options);
     if (connection) {
       mine.connection.emplace(std::move(*connection));
@@ -242,6 +248,11 @@ result<StorePtr> open_sqlite(const SqliteOptions& options) {
 
   Clock& clock = options.clock == nullptr ? system_clock() : *options.clock;
   auto engine = std::make_unique<Engine>(options, *path, clock);
+  if (!in_memory) {
+    auto file = sqlite::FileIdentity::of(*path);
+    if (!file) return file.error();
+    engine->file = std::move(*file);
+  }
   auto writer = Writer::make(std::move(*connection), engine->time, options.busy_timeout);
   if (!writer) return writer.error();
   engine->writer.emplace(std::move(*writer));

@@ -61,10 +61,6 @@ void fail_step(Step& step, const Error& error) {
       step.op);
 }
 
-void fail_all(std::span<Step> steps, const Error& error) {
-  for (Step& step : steps) fail_step(step, error);
-}
-
 std::size_t weight_of(const Step& step) {
   return std::visit(
       [](const auto* op) -> std::size_t {
@@ -88,6 +84,10 @@ std::uint64_t micros_of(Time time) {
 }
 
 }  // namespace
+
+void fail_all(std::span<Step> steps, const Error& error) {
+  for (Step& step : steps) fail_step(step, error);
+}
 
 Writer::Writer(std::unique_ptr<Connection> connection, Reader reader, StoreTime& time,
                Micros busy_timeout)

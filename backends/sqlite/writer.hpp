@@ -34,6 +34,9 @@ struct Step {
   Time since{};  // of the system clock: when its caller came, from which busy_timeout counts
 };
 
+// Answers every step with `error`.
+void fail_all(std::span<Step> steps, const Error& error);
+
 // Used by one thread at a time. Owns the connection that writes.
 class Writer {
  public:
