@@ -56,10 +56,19 @@ StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {
   return *store;
 }
 
+StorePtr open_lasting_store(const StoreChoice& choice, const OpenOptions& options) {
+  StorePtr store = open_store(choice, options);
+  if (!store->capabilities().multi_process)
+    throw Failure::usage("this store ends with this process: nobody would find what it holds")
+        .from(choice.from)
+        .advise("--store sqlite:idem.db");
+  return store;
+}
+
 StorePtr open_existing_store(const StoreChoice& choice) {
   OpenOptions options;
   options.create = false;
-  return open_store(choice, options);
+  return open_lasting_store(choice, options);
 }
 
 std::string sqlite_path(std::string_view url) {

@@ -39,7 +39,12 @@ struct StoreChoice {
 // slashes are easily mistaken.
 [[nodiscard]] StorePtr open_store(const StoreChoice& choice, const OpenOptions& options = {});
 
-// As open_store(), but a store that is not there yet is not made: for all commands that look, or
+// As open_store(), for commands whose work is to outlive them: a store that ends with this process
+// is refused.
+[[nodiscard]] StorePtr open_lasting_store(const StoreChoice& choice,
+                                          const OpenOptions& options = {});
+
+// As open_lasting_store(), but a store that is not there yet is not made: for all commands that look, or
 // end what was begun. A mistyped path would else become an empty store in which every key is free.
 [[nodiscard]] StorePtr open_existing_store(const StoreChoice& choice);
 

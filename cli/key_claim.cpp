@@ -32,7 +32,7 @@ ExitCode claim(const Options& options, Context& context) {
   CallOptions call{.policy = patch_of(options.policy), .owner = {}, .timeout = {}};
   if (!options.owner.empty()) call.owner = must(Owner::from_hex(options.owner), "--owner");
 
-  IdempotencyService service(open_store(choice));
+  IdempotencyService service(open_lasting_store(choice));
   const ClaimOutcome outcome =
       must(options.wait ? service.claim_or_wait(request, *options.wait, call)
                         : service.claim(request, call),

@@ -72,12 +72,7 @@ StorePtr open_run_store(const Context& context, std::string& from) {
   const StoreChoice choice = named_store(context);
   if (choice.url.empty()) return open_default(from);
   from = choice.from;
-  StorePtr store = open_store(choice);
-  if (!store->capabilities().multi_process)
-    throw Failure::usage("this store ends with this process: the next run would know of nothing")
-        .from(choice.from)
-        .advise("--store sqlite:jobs.db");
-  return store;
+  return open_lasting_store(choice);
 }
 
 }  // namespace idem::cli

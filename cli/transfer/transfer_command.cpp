@@ -177,7 +177,7 @@ ExitCode import_file(const Options& options, Context& context) {
     if (!file) throw Failure::usage("cannot read file '" + options.file + "'");
     read_export(file, options.file, [](Listed&&) {});
   }
-  const StorePtr target = open_store(choice);
+  const StorePtr target = open_lasting_store(choice);
   const EachPortion source = [&](const std::function<void(Portion &&)>& each) {
     each_portion_of_file(options.file, *target, choice.from, each);
   };
@@ -189,7 +189,7 @@ ExitCode migrate(const Options& options, Context& context) {
   const StoreChoice from{options.from, "--from " + without_password(options.from)};
   const StoreChoice to{options.to, "--to " + without_password(options.to)};
   const StorePtr old = open_existing_store(from);
-  const StorePtr target = open_store(to);
+  const StorePtr target = open_lasting_store(to);
   const EachPortion source = [&](const std::function<void(Portion &&)>& each) {
     each_portion(*old, from.from, each);
   };

@@ -78,4 +78,4 @@ expect_exit 3 idem key get missing --store "sqlite:///$work/state/idem/run.db"
 expect_exit 126 idem run --key directory -- ./bin
 expect_exit 2 idem run --key nothing
 expect_exit 2 idem run --key k --store sqlite::memory: -- true
-expect_text err 'would know of nothing'
+expect_text err 'nobody would find what it holds'

@@ -65,8 +65,13 @@ all_equal() { expect_text out "$records/$records"; }
 expect_exit 0 "$services" up redis
 redis=$(cut -d' ' -f2 out)
 # File into each store; each store into each other; each store into a file.
-expect_exit 0 idem store import --store memory: first.jsonl --verify
-all_equal
+# What ends with the command is no place to move to.
+for nowhere in memory: sqlite::memory:; do
+  expect_exit 2 idem store import --store "$nowhere" first.jsonl
+  expect_text err 'this store ends with this process'
+  expect_exit 2 idem store migrate --from "$redis" --to "$nowhere"
+  expect_exit 2 idem key claim pay-1 --store "$nowhere"
+done
 declare -A urls=([sqlite]=sqlite:a.db [redis]="$redis?prefix=a:")
 mysql=
 if idem stores | grep -q mysql; then
