@@ -33,6 +33,31 @@ cycle() { # DIRECTORY NAME...
 
 cycle "$work/own" redis cluster tls replica mariadb
 
+# Wherever it is: below the caller's directory, behind a link.
+mkdir real
+ln -s real link
+for place in relative link/s; do
+  export IDEM_SERVICES_DIR=$place
+  expect_exit 0 "$services" up redis
+  expect_exit 0 "$services" status redis
+  [ -s "$place/redis/url" ] || fail_test "not below $place"
+  expect_exit 0 "$services" down redis
+  [ ! -e "$place" ] || fail_test "files are left below $place"
+done
+IDEM_SERVICES_DIR="$work/with space" expect_exit 2 "$services" up redis
+expect_text err 'no spaces'
+IDEM_SERVICES_DIR=$work/$(printf '%0100d' 0) expect_exit 2 "$services" up redis
+expect_text err 'too long'
+
+# Two at once: one server, one answer.
+export IDEM_SERVICES_DIR=$work/twice
+for i in 1 2 3; do "$services" up redis >"up$i" 2>&1 & done
+wait
+[ "$(sort -u up1 up2 up3 | wc -l)" = 1 ] || fail_test "not the same: $(cat up1 up2 up3)"
+[ "$(for pid in $(pgrep redis-server); do readlink "/proc/$pid/cwd"; done | grep -c "^$work/twice/")" = 1 ] ||
+  fail_test 'more than one server'
+expect_exit 0 "$services" down redis
+
 # One that was killed is told, and comes back.
 export IDEM_SERVICES_DIR=$work/killed
 expect_exit 0 "$services" up redis
