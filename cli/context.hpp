@@ -44,8 +44,9 @@ struct StoreChoice {
 [[nodiscard]] StorePtr open_lasting_store(const StoreChoice& choice,
                                           const OpenOptions& options = {});
 
-// As open_lasting_store(), but a store that is not there yet is not made: for all commands that look, or
-// end what was begun. A mistyped path would else become an empty store in which every key is free.
+// As open_lasting_store(), but a store that is not there yet is not made: for all commands that
+// look, or end what was begun. A mistyped path would else become an empty store in which every key
+// is free.
 [[nodiscard]] StorePtr open_existing_store(const StoreChoice& choice);
 
 // The file a sqlite: URL names; empty for every other URL and for sqlite::memory:.
