@@ -39,6 +39,12 @@ cp good.db floor.db && change floor.db 'UPDATE idempotent_meta SET time_floor = 
 found 1 bad clock backup sqlite:floor.db
 echo 'no database at all, but text' >text.db
 found 1 bad file 'another file' sqlite:text.db
+found 0 ok records '' sqlite:good.db --records
+expect_text out '1 read, all whole'
+cp good.db damaged.db && change damaged.db 'UPDATE idempotent_record SET fence = version + 1'
+found 0 ok schema '' sqlite:damaged.db
+found 1 bad records backup sqlite:damaged.db --records
+found 1 bad records 'without --records' sqlite:text.db --records
 cp good.db wal.db
 python3 - <<'PYTHON' # a reader with an old snapshot keeps the log from being written back
 import os, sqlite3, subprocess
@@ -57,6 +63,11 @@ expect_exit 0 "$services" up redis replica cluster
 url_of() { awk -v name="$1" '$1 == name { print $2 }' out; }
 redis=$(url_of redis) replicated=$(url_of replica) cluster=$(url_of cluster)
 port=${redis##*:}
+expect_exit 0 idem key claim k --store "$redis"
+found 0 ok records '' "$redis" --records
+redis-cli -p "$port" set "$(redis-cli -p "$port" keys '*')" nonsense keepttl >/dev/null
+found 1 bad records backup "$redis" --records
+redis-cli -p "$port" flushall >/dev/null
 set_to() { redis-cli -p "$port" CONFIG SET "$@" >/dev/null; }
 found 0 ok maxmemory-policy '' "$redis"
 found 0 ok appendfsync '' "$redis" --min-durability power
