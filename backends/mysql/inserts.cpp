@@ -109,9 +109,9 @@ class Inserter {
     exchange.add(kBeginInsert);
     const std::size_t first = exchange.size();
     for (const Chunk& chunk : chunks) add_rows(exchange, chunk, items);
-    const std::size_t seal =
-        exchange.add(seal_text(work_.table, work_.time.base, work_.time.scale, floor_));
-    exchange.add(kSealed);
+    exchange.add(floor_check_text(work_.table, work_.time.base, work_.time.scale, floor_));
+    const std::size_t seal = exchange.add(kCommitIfAbove);
+    exchange.add(kInserted);
     if (Fault fault = exchange.run()) return fault;
 
     const auto done =
@@ -181,9 +181,9 @@ class Inserter {
       work_.session.discard();
       return not_applied(std::move(fault));
     }
-    for (const auto row : exchange.results(clock).rows()) {
-      work_.shared.raise_floor(unsigned_of(row[1]));
-    }
+    const auto rows = exchange.results(clock).rows();
+    if (rows.empty()) return not_applied(no_meta_row());
+    work_.shared.raise_floor(unsigned_of(rows[0][1]));
     return {};
   }
 

@@ -87,10 +87,11 @@ std::string_view record_columns() {
          "result_digest, result_json";
 }
 
-std::string seal_text(std::string_view table, std::int64_t base, std::int64_t scale,
-                      std::uint64_t floor) {
-  return "SET autocommit = " + floor_of(table) + " < GREATEST(" + std::to_string(base) + " + " +
-         std::to_string(scale) + " * @idem_now, " + std::to_string(floor) + " + 1)";
+std::string floor_check_text(std::string_view table, std::int64_t base, std::int64_t scale,
+                             std::uint64_t floor) {
+  return "SELECT version_floor < GREATEST(" + std::to_string(base) + " + " + std::to_string(scale) +
+         " * @idem_now, " + std::to_string(floor) + " + 1) FROM " + std::string(table) +
+         "_meta WHERE id = 1 INTO @idem_above";
 }
 
 std::string statement_text(Statement statement, std::string_view table, std::size_t rows) {

@@ -33,9 +33,14 @@ inline constexpr std::size_t kStatements = 13;
 // what is sent behind it would then be committed statement by statement. So it begins another one.
 inline constexpr std::string_view kBegin = "SET autocommit = 0";
 inline constexpr std::string_view kCommit = "SET autocommit = 1";
-// Around inserts: all of them take the time that is read here; seal_text() commits.
+// Around inserts: all of them take the time that is read here. Then floor_check_text(), which sets
+// @idem_above, and what commits only if that is so: else the transaction stays open. At last what
+// tells which it was, and the time.
 inline constexpr std::string_view kBeginInsert =
-    "SET autocommit = 0, @idem_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+    "SET autocommit = 0, @idem_above = 0, "
+    "@idem_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+inline constexpr std::string_view kCommitIfAbove = "SET autocommit = @idem_above";
+inline constexpr std::string_view kInserted = "SELECT @@autocommit, @idem_now";
 
 inline constexpr std::size_t kRowsMax = 64;  // of one statement
 inline constexpr std::size_t kInsertParameters = 19;
@@ -45,12 +50,10 @@ inline constexpr std::size_t kKeyParameters = 3;
 [[nodiscard]] std::string statement_text(Statement statement, std::string_view table,
                                          std::size_t rows);
 
-// Commits what was inserted, unless the table's floor of versions is not below `floor` and not
-// below base + scale * @idem_now: then the transaction stays open. Then what tells which, and
-// @idem_now.
-[[nodiscard]] std::string seal_text(std::string_view table, std::int64_t base, std::int64_t scale,
-                                    std::uint64_t floor);
-inline constexpr std::string_view kSealed = "SELECT @@autocommit, @idem_now";
+// Whether base + scale * @idem_now or `floor` + 1 is above the table's floor of versions. Not part
+// of a SET: that would wait for whoever raises the floor.
+[[nodiscard]] std::string floor_check_text(std::string_view table, std::int64_t base,
+                                           std::int64_t scale, std::uint64_t floor);
 
 // The record's columns as every statement that reads them names them; then the server's time.
 [[nodiscard]] std::string_view record_columns();
