@@ -1,7 +1,9 @@
 // Claims per second on one MariaDB that commits durably, beside plain statements on the same
 // server.
 //
-//   mysql_throughput [ROUNDS [MILLISECONDS]]   6 rounds of 700 ms a row by default, interleaved
+//   mysql_throughput [ROUNDS [MILLISECONDS [CONNECTIONS]]]
+//
+// 6 rounds of 700 ms a row by default, interleaved; the stores have CONNECTIONS (their default).
 //
 // Not a test: what it prints depends on the machine. Rows:
 //   combined        64 blocking callers, a claim of a new key each, through one store
@@ -105,11 +107,15 @@ void finish(IdempotencyStore& store) {
   (void)replace(store, kKey, claimed.held.version, success_of(claimed.held, "paid"));
 }
 
-int run(int rounds, Micros length) {
+int run(int rounds, Micros length, std::size_t connections) {
   const Database database;
   const Database articles;
-  const StorePtr store = open(database.options(MysqlOptions::Layout::clustered));
-  const StorePtr other = open(articles.options(MysqlOptions::Layout::articles));
+  const auto open_with = [&](MysqlOptions options) {
+    if (connections != 0) options.connections = connections;
+    return open(options);
+  };
+  const StorePtr store = open_with(database.options(MysqlOptions::Layout::clustered));
+  const StorePtr other = open_with(articles.options(MysqlOptions::Layout::articles));
   finish(*store);
   finish(*other);
   Caller root(database);
@@ -162,6 +168,6 @@ int run(int rounds, Micros length) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 6;
   const int length = argc > 2 ? std::atoi(argv[2]) : 700;
-  return idem::mysql_test::run(std::max(rounds, 1),
-                               std::chrono::milliseconds(std::max(length, 10)));
+  return idem::mysql_test::run(std::max(rounds, 1), std::chrono::milliseconds(std::max(length, 10)),
+                               argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : 0);
 }
