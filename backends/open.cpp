@@ -16,6 +16,10 @@ result<StorePtr> open(std::string_view url, const OpenOptions& options) {
   return open_in_registry(url, with_registry(options));
 }
 
+bool same_store(std::string_view one, std::string_view other) {
+  return same_store_in_registry(one, other, backends());
+}
+
 result<Fixture> make_fixture(std::string_view name, std::string_view variant,
                              const OpenOptions& options) {
   for (const Backend& backend : backends()) {

@@ -112,20 +112,14 @@ ExitCode stats(const StatsOptions& options, Context& context) {
 ExitCode schema(const NoOptions&, Context& context) {
   const StoreChoice choice = chosen_store_or_runs(context);
   const StoreUrl url = must(StoreUrl::parse(choice.url), choice.from);
-  for (const Backend& backend : backends()) {
-    if (std::find(backend.schemes.begin(), backend.schemes.end(), url.scheme()) ==
-        backend.schemes.end())
-      continue;
-    if (context.json) {
-      print_document(Json{{"backend", backend.name}, {"text", backend.schema}});
-    } else {
-      print_text(backend.schema.empty() ? backend.name + ": nothing to create\n" : backend.schema);
-    }
-    return ExitCode::done;
+  const Backend& backend = *must(backend_in_registry(url, backends()), choice.from);
+  const std::string text = backend.schema ? must(backend.schema(url), choice.from) : "";
+  if (context.json) {
+    print_document(Json{{"backend", backend.name}, {"text", text}});
+  } else {
+    print_text(text.empty() ? backend.name + ": nothing to create\n" : text);
   }
-  // Unknown: opening says so best.
-  static_cast<void>(open_existing_store(choice));
-  return ExitCode::usage;
+  return ExitCode::done;
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 // Plain multi-row INSERTs: one that succeeds wrote all its rows, one that fails wrote none, and
 // only error 1062 means "there is such a record". (INSERT IGNORE would hide other failures,
 // affected rows depend on the client's flags, ON DUPLICATE KEY UPDATE upsets auto-increment in
-// MySQL.)
+// MySQL.) What was written need not be read back: its values are the draft's and the transaction's
+// one time, which comes along. What refused an INSERT is read within the same round trip.
 //
-// One transaction with its answer: whoever wrote a record is told so, however soon another takes it
-// over. Versions: the values of a row are computed before its statement waits for the row, and
-// clocks step back. So each statement is followed by one that lifts what it wrote above the floor,
-// if a record with a larger version may have been removed meanwhile; nobody sees it before.
+// Versions: the time of a row is read before its statement waits for the row, and clocks step back.
+// So the transaction commits only if all its versions are above the table's floor, as that is after
+// the wait; else it is rolled back, and done again above the floor. Nobody sees it before.
 #include "work.hpp"
 
 namespace idem::mysql {
@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kOpsMax = 256;                     // in one exchange
 constexpr std::size_t kBytesMax = std::size_t{4} << 20;  // of results in one statement
-constexpr std::size_t kStatementsPerChunk = 2;           // insert, raise_fence
-// Above it, records are looked for before they are inserted.
-constexpr std::uint32_t kReadFirstPermille = 400;
+constexpr std::size_t kStatementsPerChunk = 2;           // insert, standing
+// So many duplicates to be expected in a batch: it is looked for them before it is inserted.
+constexpr std::uint64_t kReadFirstPermille = 500;
 
 using Ops = std::vector<Insert*>;
 
@@ -35,8 +35,7 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-// Not too many rows and bytes each, and either all are claims or none is: see
-// Statement::raise_fence. `single`: one row each.
+// Not too many rows and bytes each. `single`: one row each.
 std::vector<Chunk> chunks_of(const Ops& ops, bool single) {
   std::vector<Chunk> chunks;
   for (std::size_t at = 0; at < ops.size();) {
@@ -44,8 +43,7 @@ std::vector<Chunk> chunks_of(const Ops& ops, bool single) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < count; ++i) {
       bytes += ops[at + i]->draft.result.size();
-      const bool alike = (ops[at]->draft.fence == 0) == (ops[at + i]->draft.fence == 0);
-      if (i > 0 && (bytes > kBytesMax || !alike)) count = i;
+      if (i > 0 && bytes > kBytesMax) count = i;
     }
     chunks.push_back({at, count});
     at += count;
@@ -60,9 +58,9 @@ class Inserter {
   // `ops` are of different keys, sorted by key: no two batches deadlock.
   Fault run(Ops ops) {
     todo_ = std::move(ops);
-    const std::uint32_t duplicates =
+    const std::uint64_t duplicates =
         work_.shared.duplicates_permille.load(std::memory_order_relaxed);
-    if (duplicates > kReadFirstPermille) {
+    if (duplicates * todo_.size() > kReadFirstPermille) {
       if (const Fault fault = drop_standing()) return not_applied(fault);
     }
     for (int in_vain = 0; !todo_.empty() && in_vain < kUnitRuns;) {
@@ -99,35 +97,37 @@ class Inserter {
     });
   }
 
-  // Inserts and reads back, in one exchange.
+  // One transaction, in one exchange.
   Fault round() {
     const std::size_t now_count = std::min(todo_.size(), kOpsMax);
     const Ops later(todo_.begin() + static_cast<std::ptrdiff_t>(now_count), todo_.end());
     todo_.resize(now_count);
     const auto chunks = chunks_of(todo_, single_);
     const auto items = items_of_todo();
+    floor_ = work_.shared.floor.load(std::memory_order_relaxed);
     Exchange exchange(work_.session, work_.budget);
-    exchange.add(kBegin);
+    exchange.add(kBeginInsert);
     const std::size_t first = exchange.size();
     for (const Chunk& chunk : chunks) add_rows(exchange, chunk, items);
-    const std::size_t reads = add_reads(work_, exchange, items, Statement::load);
-    const std::size_t commit = exchange.add(kCommit);
+    exchange.add(floor_check_text(work_.table, work_.time.base, work_.time.scale, floor_));
+    const std::size_t seal = exchange.add(kCommitIfAbove);
+    exchange.add(kInserted);
     if (Fault fault = exchange.run()) return fault;
 
     const auto done =
         effects(work_.session, exchange, first, chunks.size() * kStatementsPerChunk, "insert");
-    const Fault uncommitted = exchange.commit_fault(commit);
-    for (std::size_t i = 0; i < read_count(items.size()); ++i) {
-      if (exchange.fault(reads + i, "read back")) continue;  // its items have no row, see below
-      for (const auto row : exchange.results(reads + i).rows()) take_row(row, items);
+    const Seal sealed = read_seal(exchange, seal);
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      const std::size_t read = first + i * kStatementsPerChunk + 1;
+      if (exchange.fault(read, "read what stands")) continue;  // its items have no row, see below
+      for (const auto row : exchange.results(read).rows()) take_row(row, items);
     }
     for (std::size_t i = 0; i < chunks.size(); ++i) {
-      const Effect& raise = done[i * kStatementsPerChunk + 1];
-      settle(chunks[i], done[i * kStatementsPerChunk], uncommitted ? uncommitted : raise.fault);
+      settle(chunks[i], done[i * kStatementsPerChunk], sealed);
     }
     drop_answered();
     todo_.insert(todo_.end(), later.begin(), later.end());
-    return {};
+    return sealed.open ? reopen() : Fault{};
   }
 
   void add_rows(Exchange& exchange, const Chunk& chunk, std::span<const Item> items) const {
@@ -135,17 +135,56 @@ class Inserter {
     texts.reserve(chunk.count);
     Fields fields;
     fields.reserve(chunk.count * kInsertParameters);
-    const std::uint64_t floor = work_.shared.floor.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < chunk.count; ++i) {
       const Insert& op = *todo_[chunk.from + i];
       texts.emplace_back(op.draft);
-      add_insert(fields, op, texts.back(), work_.time, floor);
+      add_insert(fields, op, texts.back(), work_.time, floor_);
     }
     exchange.add(Statement::insert, chunk.count, fields);
     fields.clear();
-    add_is_claim(fields, todo_[chunk.from]->draft);
+    add_time(fields, work_.time);
     const std::size_t keys = add_keys(fields, items.subspan(chunk.from, chunk.count));
-    exchange.add(Statement::raise_fence, keys, fields);
+    exchange.add(Statement::standing, keys, fields);
+  }
+
+  // How the transaction ended.
+  struct Seal {
+    Fault fault;        // it is not known
+    bool open = false;  // it did not: the floor is too high
+    Time now{};         // of all that was inserted
+  };
+
+  Seal read_seal(Exchange& exchange, std::size_t place) {
+    Seal seal;
+    seal.fault = exchange.commit_fault(place);
+    if (!seal.fault) seal.fault = exchange.commit_fault(place + 1);
+    if (seal.fault) return seal;
+    const auto row = exchange.results(place + 1).rows().at(0);
+    seal.open = signed_of(row[0]) == 0;
+    seal.now = Time{Micros(work_.time.base + work_.time.scale * signed_of(row[1]))};
+    return seal;
+  }
+
+  // Rolls back, and learns the floor. A session that does not come that far is closed, and its
+  // transaction with it.
+  Fault reopen() {
+    Exchange exchange(work_.session, work_.budget);
+    exchange.add("ROLLBACK");
+    const std::size_t commit = exchange.add(kCommit);
+    Fields fields;
+    add_time(fields, work_.time);
+    const std::size_t clock = exchange.add(Statement::clock, 1, fields);
+    Fault fault = exchange.run();
+    if (!fault) fault = exchange.commit_fault(commit);
+    if (!fault) fault = exchange.commit_fault(clock);
+    if (fault) {
+      work_.session.discard();
+      return not_applied(std::move(fault));
+    }
+    const auto rows = exchange.results(clock).rows();
+    if (rows.empty()) return not_applied(no_meta_row());
+    work_.shared.raise_floor(unsigned_of(rows[0][1]));
+    return {};
   }
 
   // Answers `stands` for the time being.
@@ -162,24 +201,22 @@ class Inserter {
     }
   }
 
-  // What the statement's end and the row that was read back say together. `doubt`: what it wrote
-  // may not be there, or not with its final fence.
-  void settle(const Chunk& chunk, const Effect& effect, const Fault& doubt) {
-    const bool wrote = effect.took == Took::yes;
+  // What the statement's end, the transaction's end and the row that was read say together.
+  void settle(const Chunk& chunk, const Effect& effect, const Seal& seal) {
     const bool only_one = chunk.count == 1;
     for (std::size_t i = 0; i < chunk.count; ++i) {
       Insert& op = *todo_[chunk.from + i];
       Answer& answer = op.answer;
-      const bool there = answer.state == Answer::State::stands;
-      if (wrote && doubt) {
-        answer_failed(answer, fail(errc::unknown, doubt.error.message));
-      } else if (wrote && there && answer.held.owner == op.draft.owner) {
-        answer.state = Answer::State::written;
-        answer.now = answer.held.update_time;
-        note(work_.shared, false);
-      } else if (wrote && (there || unanswered(answer))) {
-        answer_failed(answer, fail(errc::unknown, "inserted, but could not be read back"));
-      } else if (!there && unanswered(answer) && effect.took == Took::no) {
+      if (effect.took == Took::yes) {
+        if (seal.fault) {
+          answer_failed(answer, fail(errc::unknown, seal.fault.error.message));
+        } else if (!seal.open) {
+          answer.held = inserted_record(op.draft, seal.now, floor_);
+          answer.state = Answer::State::written;
+          answer.now = seal.now;
+          note(work_.shared, false);
+        }
+      } else if (unanswered(answer) && effect.took == Took::no) {
         refuse(op, effect.fault, only_one);
       }
       // Else somebody's record stands, or the row is to be tried again.
@@ -198,6 +235,7 @@ class Inserter {
 
   const Work& work_;
   Ops todo_;
+  std::uint64_t floor_ = 0;  // as this round knows it
   bool single_ = false;
 };
 

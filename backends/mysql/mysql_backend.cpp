@@ -19,6 +19,15 @@ result<StorePtr> open_url(const StoreUrl& url, const OpenOptions& open) {
   return open_mysql(*options);
 }
 
+std::string identity_of(const StoreUrl& url) {
+  const auto options = mysql_options(url);
+  if (!options) return {};
+  const std::string host = options->host == "localhost" ? "127.0.0.1" : options->host;
+  const std::string server =
+      options->socket.empty() ? host + ":" + std::to_string(options->port) : options->socket;
+  return server + "/" + options->database + "/" + options->table;
+}
+
 }  // namespace
 
 result<void> execute(const MysqlOptions& options, std::string_view statement) {
@@ -63,9 +72,14 @@ Backend mysql_backend() {
   backend.open = mysql::open_url;
   backend.variants = {"clustered", "articles"};
   backend.fixture = mysql::make_fixture;
-  backend.schema = mysql_schema(MysqlOptions::Layout::clustered);
+  backend.schema = [](const StoreUrl& url) -> result<std::string> {
+    const auto options = mysql_options(url);
+    if (!options) return options.error();
+    return mysql_schema(options->layout.value_or(MysqlOptions::Layout::clustered), options->table);
+  };
   backend.beside = mysql::open_beside;
   backend.diagnose = mysql::diagnose;
+  backend.identity = mysql::identity_of;
   return backend;
 }
 

@@ -3,13 +3,13 @@
 
 #include "backend.hpp"
 #include "idem/mysql_store.hpp"
-#include "idem/testing/mysql_server.hpp"
+#include "idem/testing/server_fixture.hpp"
 #include "session.hpp"
 
 namespace idem {
 namespace {
 
-using testing::MysqlServer;
+using testing::ServerFixture;
 
 constexpr std::string_view kServerVariable = "IDEM_MYSQL_SERVER";
 
@@ -19,10 +19,10 @@ result<std::string> server_url() {
   if (const char* given = std::getenv(std::string(kServerVariable).c_str()))
     return std::string(given);
   static std::mutex mutex;
-  static std::unique_ptr<MysqlServer> server;
+  static std::unique_ptr<ServerFixture> server;
   const std::lock_guard lock(mutex);
   if (!server) {
-    auto started = MysqlServer::start();
+    auto started = ServerFixture::mariadb();
     if (!started) return started.error();
     server = std::move(*started);
   }

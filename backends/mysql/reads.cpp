@@ -34,10 +34,7 @@ Fault read_clock(const Work& work, Time& now) {
   if (Fault fault = exchange.run()) return fault;
   if (Fault fault = exchange.fault(0, "clock")) return fault;
   const auto rows = exchange.results(0).rows();
-  if (rows.empty()) {
-    return {Fault::Kind::refused, false, false,
-            fail(errc::cannot_open, "the meta table has lost its row: open the store again")};
-  }
+  if (rows.empty()) return no_meta_row();
   now = Time{Micros(signed_of(rows[0][0]))};
   return {};
 }

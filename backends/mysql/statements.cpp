@@ -5,8 +5,8 @@ namespace {
 
 // Each value may refer to the columns before it: both servers define that order, and our sessions
 // do not turn it off (MariaDB's SIMULTANEOUS_ASSIGNMENT).
-std::string insert_row() {
-  return "(?, ?, ?, ?, ?, " + std::string(statement_time()) +
+std::string insert_row(std::string_view time) {
+  return "(?, ?, ?, ?, ?, " + std::string(time) +
          ", GREATEST(?, CAST(update_time AS UNSIGNED), ?), COALESCE(NULLIF(?, 0), version), ?, ?, "
          "?, ?, IF(status = 0, update_time + ?, 0), IF(status = 2, update_time + ?, 0), "
          "update_time, update_time + ?, ?, ?)";
@@ -27,31 +27,24 @@ std::string key_is_one_of(std::size_t size) {
   return "(tenant, biz_type, idem_key) IN (" + repeated("(?, ?, ?)", ", ", size) + ")";
 }
 
-std::string insert_text(std::string_view table, std::size_t size) {
+std::string insert_text(std::string_view table, std::size_t size, std::string_view time) {
   return "INSERT INTO " + std::string(table) +
          " (tenant, biz_type, idem_key, request_hash, owner, update_time, version, fence, attempt, "
          "status, fail_kind, flags, lease_until, retry_at, create_time, expires_at, result_digest, "
          "result_json) VALUES " +
-         repeated(insert_row(), ", ", size);
+         repeated(insert_row(time), ", ", size);
 }
 
 std::string floor_of(std::string_view table) {
   return "(SELECT version_floor FROM " + std::string(table) + "_meta WHERE id = 1)";
 }
 
-// ROW_COUNT() is the insert's, -1 if it was refused: then none of these records is ours.
-std::string raise_fence_text(std::string_view table, std::size_t size) {
-  const std::string floor = floor_of(table);
-  return "UPDATE " + std::string(table) + " SET fence = IF(?, " + floor +
-         " + 1, fence), version = " + floor + " + 1 WHERE ROW_COUNT() > 0 AND " +
-         key_is_one_of(size) + " AND version <= " + floor;
-}
-
-std::string load_text(std::string_view table, std::size_t size, bool whole) {
+std::string load_text(std::string_view table, std::string_view condition, std::size_t size,
+                      bool whole = true) {
   std::string columns(record_columns());
   if (!whole) columns.replace(columns.find("result_digest"), columns.npos, "'', ''");
   return "SELECT " + columns + ", " + std::string(statement_time()) + ", " + floor_of(table) +
-         " FROM " + std::string(table) + " WHERE " + key_is_one_of(size);
+         " FROM " + std::string(table) + " WHERE " + std::string(condition) + key_is_one_of(size);
 }
 
 // The version grows with every write, so a row that matched was changed and counts as affected
@@ -69,7 +62,7 @@ std::string replace_text(std::string_view table, std::string_view time) {
          ")";
 }
 
-// The insert's own values may be older than its wait for the row. ROW_COUNT() as above.
+// The insert's own values may be older than its wait for the row. ROW_COUNT() is the insert's.
 std::string refresh_fence_text(std::string_view table) {
   const std::string newer =
       "GREATEST(version, CAST(" + std::string(statement_time()) + " AS UNSIGNED))";
@@ -94,21 +87,33 @@ std::string_view record_columns() {
          "result_digest, result_json";
 }
 
+std::string floor_check_text(std::string_view table, std::int64_t base, std::int64_t scale,
+                             std::uint64_t floor) {
+  return "SELECT version_floor < GREATEST(" + std::to_string(base) + " + " + std::to_string(scale) +
+         " * @idem_now, " + std::to_string(floor) + " + 1) FROM " + std::string(table) +
+         "_meta WHERE id = 1 INTO @idem_above";
+}
+
 std::string statement_text(Statement statement, std::string_view table, std::size_t rows) {
   const std::string name(table);
   switch (statement) {
     case Statement::insert:
-      return insert_text(table, rows);
+      return insert_text(table, rows, "? + ? * @idem_now");
+    case Statement::joined_insert:
+      return insert_text(table, rows, statement_time());
+    case Statement::standing:
+      // ROW_COUNT() is the insert's: -1 if it was refused.
+      return load_text(table, "ROW_COUNT() < 0 AND ", rows);
     case Statement::load:
-      return load_text(table, rows, true);
+      return load_text(table, "", rows);
     case Statement::load_head:
-      return load_text(table, rows, false);
+      return load_text(table, "", rows, false);
     case Statement::replace:
       return replace_text(table, running_time());
     case Statement::joined_replace:
       return replace_text(table, statement_time());
     case Statement::load_locked:
-      return load_text(table, rows, true) + " LOCK IN SHARE MODE";
+      return load_text(table, "", rows) + " LOCK IN SHARE MODE";
     case Statement::refresh_fence:
       return refresh_fence_text(table);
     case Statement::lift_fence:
@@ -118,8 +123,6 @@ std::string statement_text(Statement statement, std::string_view table, std::siz
       return "DELETE FROM " + name + " WHERE " + std::string(kKeyIs) +
              " AND version = ? AND (? OR expires_at + 0 <= " + std::string(running_time()) +
              ") AND version <= " + floor_of(table);
-    case Statement::raise_fence:
-      return raise_fence_text(table, rows);
     case Statement::raise_floor:
       return "UPDATE " + name + "_meta SET version_floor = GREATEST(version_floor, ?) WHERE id = 1";
     case Statement::clock:

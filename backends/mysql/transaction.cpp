@@ -137,7 +137,7 @@ class JoinedStore final : public IdempotencyStore {
     const Fault broken = run(exchange, [&] {
       Fields fields;
       add_insert(fields, op, text, on.time, shared_.floor.load(std::memory_order_relaxed));
-      row = exchange.add(Statement::insert, 1, fields);
+      row = exchange.add(Statement::joined_insert, 1, fields);
       fields.clear();
       add_is_claim(fields, op.draft);
       add_time(fields, on.time);

@@ -8,6 +8,11 @@ Fault not_applied(Fault fault) {
   return fault;
 }
 
+Fault no_meta_row() {
+  return {Fault::Kind::refused, false, false,
+          fail(errc::cannot_open, "the meta table has lost its row: open the store again")};
+}
+
 bool fits(const Work& work, const Draft& draft, Answer& answer) {
   if (draft.result.size() <= work.result_bytes_max) return true;
   answer_failed(

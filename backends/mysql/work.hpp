@@ -94,6 +94,9 @@ inline void answer_later(Answer& answer) { answer_failed(answer, {}); }
 // A fault that came before anything of the items without an answer was written.
 [[nodiscard]] Fault not_applied(Fault fault);
 
+// Nothing can be said of versions.
+[[nodiscard]] Fault no_meta_row();
+
 // Answers too_large unless the server takes the result.
 [[nodiscard]] bool fits(const Work& work, const Draft& draft, Answer& answer);
 

@@ -1,9 +1,10 @@
 // One connection to one server, shared by all callers: requests leave in the order they came, as
 // many as there are in one write, and replies find their requests by that order alone.
 //
-// One batch is under way at a time; what comes meanwhile makes up the next one. So concurrent
-// callers gather without waiting for company, and what a hung server did not get is surely not
-// applied.
+// The caller's own thread writes if nothing is under way; what comes meanwhile makes up the next
+// write, which goes out with the last reply, or before if it is large enough to keep the server
+// busy (two are under way at most). So concurrent callers gather without waiting for company, and
+// what a hung server did not get is surely not applied.
 //
 // It connects when there is something to send. A lost connection ends what was sent as `unknown`;
 // what was not sent waits for the next one. Tries are spaced by a growing, jittered pause. A server
@@ -26,6 +27,7 @@
 #include "exchange.hpp"
 #include "idem/error.hpp"
 #include "idem/redis_store.hpp"
+#include "loop.hpp"
 #include "server_time.hpp"
 
 namespace idem::redis {
@@ -41,10 +43,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // Uses host, port, socket, tls, user, password, database and the timeouts of `options`. `tls` may
   // be null without TLS. All borrowed but the options.
-  Connection(boost::asio::io_context& io, boost::asio::ssl::context* tls, RedisOptions options);
+  Connection(Loop& loop, boost::asio::ssl::context* tls, RedisOptions options);
   ~Connection();
 
-  // Thread safe.
+  // Thread safe; what does not happen at once happens while somebody waits at the loop.
   void submit(ExchangePtr exchange);
   void submit_close();   // ends what is there; the next submit reconnects
   void submit_review();  // after an abandon(): a line on which nobody waits is given up
@@ -57,15 +59,38 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   struct Session;  // one try and the connection it becomes: what its handlers hold on to
   enum class State : std::uint8_t { down, connecting, greeting, ready, pausing };
+  using Lock = std::unique_lock<std::mutex>;
 
-  void drain();
+  // A reply, or several, that the server owes.
+  struct Due {
+    ExchangePtr exchange;  // null: what was asked behind exchanges
+    bool copies = false;   // WAIT, not TIME
+    bool last = false;     // of its write
+  };
+  struct Ended {
+    ExchangePtr exchange;
+    Error error{};
+  };
+
+  // Runs `work` locked, if the session is still the present one; then wakes whose exchange ended.
+  template <class Work>
+  void locked(const std::shared_ptr<Session>& session, Work work);
+  void wake(Lock& lock);
+
+  // Locked, all of them.
   void kick();
+  void kick_later();
   void connect();
   void greet();
   void take_greeting();
+  [[nodiscard]] bool may_write() const;
   void write();
+  void ask_behind(bool time, const Behind& copies);
+  void send_out();
   void read();
-  bool take_replies();
+  void take_replies();
+  void take_reply(Reply reply);
+  void end(ExchangePtr exchange, Error error = {});
   void lost(Error why);
   void pause_before_next_try();
   void refuse_all(const Error& why);
@@ -78,17 +103,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::string name_;
   ServerTime time_;
 
-  std::mutex inbox_mutex_;
-  std::vector<ExchangePtr> inbox_;
-  bool drain_posted_ = false;
-
-  // The thread of the connections only.
+  std::mutex mutex_;  // guards all below down to told_mutex_
   State state_ = State::down;
   std::shared_ptr<Session> session_;
-  std::deque<ExchangePtr> queue_;      // not sent
-  std::deque<ExchangePtr> in_flight_;  // sent; replies are due in this order
-  ExchangePtr hello_;                  // the handshake, while greeting
+  std::deque<ExchangePtr> queue_;  // not sent
+  std::size_t queued_bytes_ = 0;
+  std::deque<Due> in_flight_;             // sent; replies are due in this order
+  std::size_t writes_ = 0;                // that are not answered whole
+  std::vector<ExchangePtr> timeless_;     // their own replies came: the time behind them is due
+  std::vector<ExchangePtr> unconfirmed_;  // and theirs, too: the copies are due
+  ExchangePtr hello_;                     // the handshake, while greeting
+  std::vector<Ended> ended_;              // to be told once this is unlocked
   bool writing_ = false;
+  bool kick_posted_ = false;
+  bool closing_ = false;                     // submit_close() is on its way
   boost::asio::steady_timer connect_timer_;  // of one try, or of the pause between two
   boost::asio::steady_timer watch_timer_;
   bool watching_ = false;

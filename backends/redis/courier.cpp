@@ -16,7 +16,6 @@ namespace {
 
 // A lost script, a moved slot and a half-moved key may come one after the other.
 constexpr int kRoundsMax = 6;
-constexpr std::int64_t kSecondsMax = 1LL << 40;  // more would not be a time in µs
 
 bool has_repeated_key(std::span<const Command> commands) {
   if (commands.size() < 2) return false;
@@ -42,19 +41,25 @@ void append(std::string& out, const Command& command, bool by_text) {
   append_command(out, {words.data(), words.size()});
 }
 
-// What a reply to TIME says; Time{} if it is none. The connection remembers it.
-Time told_time(const Reply& reply, Connection& connection) {
-  if (reply.type != Reply::Type::array || reply.elements.size() != 2) return {};
-  std::array<std::int64_t, 2> parts{};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string& text = reply.elements[i].text;
-    const auto end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, parts[i]);
-    if (error != std::errc{} || stop != end || parts[i] < 0 || parts[i] > kSecondsMax) return {};
+// How it ended, at the latest now. errc{}: all replies are there.
+Error end_of(Connection& connection, Exchange& exchange, Gathering& gathering) {
+  {
+    const std::lock_guard guard(gathering.mutex);
+    if (exchange.done()) return exchange.error();
   }
-  const Time server(Micros(parts[0] * 1'000'000 + parts[1]));
-  connection.time().hear(server, system_clock().now());
-  return server;
+  if (exchange.withdraw()) {
+    Error error = connection.trouble();
+    if (error.code != errc::denied) error.code = errc::unavailable;
+    error.message = "no connection in time" + (error.message.empty() ? "" : ": " + error.message);
+    return error;
+  }
+  {
+    const std::lock_guard guard(gathering.mutex);
+    if (exchange.done()) return exchange.error();  // just now
+  }
+  exchange.abandon();
+  connection.submit_review();
+  return idem::fail(errc::unknown, connection.name() + " did not answer in time");
 }
 
 }  // namespace
@@ -67,8 +72,7 @@ struct Courier::Trip {
   };
   ConnectionPtr connection;
   std::vector<Stop> stops;
-  bool timed = false;    // its commands are followed by TIME
-  bool confirm = false;  // ends with WAIT
+  Behind behind{};
   ExchangePtr exchange;
 };
 
@@ -93,11 +97,7 @@ void Courier::run(std::span<Command> commands) {
   }
   for (int i = 0; !round.open.empty() && i < kRoundsMax; ++i) {
     post(round);
-    {
-      std::unique_lock lock(round.gathering->mutex);
-      round.gathering->changed.wait_for(lock, round.deadline - system_clock().now(),
-                                        [&] { return round.gathering->pending == 0; });
-    }
+    loop_.wait(*round.gathering, 0, round.deadline);
     round.open.clear();
     round.forgotten.clear();
     bool again = false;
@@ -120,7 +120,7 @@ void Courier::post(Round& round) {
       return candidate.connection == connection;
     });
     if (trip == round.trips.end()) {
-      trip = round.trips.insert(round.trips.end(), Trip{connection, {}, false, false, nullptr});
+      trip = round.trips.insert(round.trips.end(), Trip{connection, {}, {}, nullptr});
     }
     trip->stops.push_back({command, round.asking.contains(command) ? 1U : 0U});
   }
@@ -136,59 +136,32 @@ void Courier::post(Round& round) {
                          round.forgotten.erase({trip.connection.get(), command.script}) != 0;
       append(payload, command, round.by_text || teach);
       replies += stop.replies + 1;
-      trip.confirm = trip.confirm || command.writes;
-      trip.timed = trip.timed || command.tells_time;
+      if (command.writes) trip.behind.copies = options_.wait_replicas;
+      trip.behind.time = trip.behind.time || command.tells_time;
     }
-    if (trip.timed) {
-      append_command(payload, {"TIME"});
-      ++replies;
+    if (trip.behind.copies != 0) {
+      trip.behind.copies_limit = (round.deadline - system_clock().now()) / 2;
     }
-    trip.confirm = trip.confirm && options_.wait_replicas != 0;
-    if (trip.confirm) {
-      const Micros left = round.deadline - system_clock().now();
-      const auto ms = std::max<std::int64_t>(1, left.count() / 2000);
-      append_command(payload, {"WAIT", std::to_string(options_.wait_replicas), std::to_string(ms)});
-      ++replies;
-    }
-    trip.exchange = std::make_shared<Exchange>(round.gathering, std::move(payload), replies);
+    trip.exchange =
+        std::make_shared<Exchange>(round.gathering, std::move(payload), replies, trip.behind);
     trip.connection->submit(trip.exchange);
   }
 }
 
 // True if something is to be sent again.
 bool Courier::take(Round& round, Trip& trip) {
-  Error error;
-  {
-    const std::lock_guard guard(round.gathering->mutex);
-    if (trip.exchange->done()) {
-      error = trip.exchange->error();
-    } else if (trip.exchange->withdraw()) {
-      error = trip.connection->trouble();
-      if (error.code != errc::denied) error.code = errc::unavailable;
-      error.message = "no connection in time" + (error.message.empty() ? "" : ": " + error.message);
-    } else {
-      trip.exchange->abandon();
-      trip.connection->submit_review();
-      error = idem::fail(errc::unknown, trip.connection->name() + " did not answer in time");
-    }
-  }
+  const Error error = end_of(*trip.connection, *trip.exchange, *round.gathering);
   if (error.code != errc{}) {
     for (const Trip::Stop& stop : trip.stops) stop.command->error = error;
     stale_ = true;
     return false;
   }
   std::vector<Reply>& replies = trip.exchange->replies();
-  bool short_of_copies = false;
-  if (trip.confirm) {
-    const Reply& copies = replies.back();
-    short_of_copies = copies.type != Reply::Type::integer ||
-                      copies.integer < static_cast<std::int64_t>(options_.wait_replicas);
-  }
+  const bool short_of_copies =
+      trip.exchange->copies() < static_cast<std::int64_t>(trip.behind.copies);
   bool again = false;
   std::size_t at = 0;
-  const Time served_at =
-      trip.timed ? told_time(replies[replies.size() - (trip.confirm ? 2 : 1)], *trip.connection)
-                 : Time{};
+  const Time served_at = trip.exchange->served_at();
   for (const Trip::Stop& stop : trip.stops) {
     at += stop.replies;
     Command& command = *stop.command;
@@ -268,13 +241,15 @@ result<void> Courier::learn_slots(Time deadline) {
       learned = router_.learn(reply, one.first->name());
     }
   };
-  std::unique_lock lock(gathering->mutex);
-  gathering->changed.wait_for(lock, deadline - system_clock().now(), [&] {
+  for (std::size_t left = asked.size(); left > 0 && !learned;) {
+    loop_.wait(*gathering, left - 1, deadline);
+    const std::lock_guard lock(gathering->mutex);
+    if (gathering->pending == left) break;  // the deadline
+    left = gathering->pending;
     for (auto& one : asked) {
       if (one.second) take_one(one);
     }
-    return learned || gathering->pending == 0;
-  });
+  }
   for (const auto& [node, exchange] : asked) {
     if (exchange) (void)exchange->withdraw();
   }

@@ -6,6 +6,7 @@
 #include <boost/container/small_vector.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "idem/time.hpp"
 #include "router.hpp"
@@ -18,7 +19,7 @@ struct Command {
   std::string key;                 // where it belongs, and a script's only key; or ""
   const Script* script = nullptr;  // null: a plain command, its name is arguments[0]
   boost::container::small_vector<std::string, 6> arguments;
-  std::string wire;         // if not empty: what is sent, instead of the above
+  std::string_view wire;    // if not empty: what is sent, instead of the above; borrowed
   ConnectionPtr on;         // where to; null: where the key belongs
   bool writes = false;      // waits for the replicas, if the options want it
   bool tells_time = false;  // asks the server for its time, behind the trip's commands
@@ -35,7 +36,8 @@ struct Command {
 // Thread safe.
 class Courier {
  public:
-  Courier(Router& router, const RedisOptions& options) : router_(router), options_(options) {}
+  Courier(Loop& loop, Router& router, const RedisOptions& options)
+      : loop_(loop), router_(router), options_(options) {}
 
   // All commands within RedisOptions::timeout, in one round trip per server unless a server has
   // forgotten a script or a slot has moved. Commands on one key keep their order.
@@ -51,6 +53,7 @@ class Courier {
   bool take(Round& round, Trip& trip);
   bool retry(Command& command, Trip& trip, Round& round);
 
+  Loop& loop_;
   Router& router_;
   const RedisOptions& options_;
   std::atomic<bool> stale_{false};  // the map of the cluster: learn it before the next call

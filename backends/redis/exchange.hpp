@@ -1,33 +1,41 @@
-// What a caller and the thread of the connections share: a request on its way and its replies.
+// What a caller and whoever runs the loop share: a request on its way and its replies.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "idem/error.hpp"
 #include "idem/time.hpp"
+#include "loop.hpp"
 #include "resp.hpp"
 
 namespace idem::redis {
 
-// Where a caller waits for the exchanges of one round, one per connection it asks.
-struct Gathering {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::size_t pending = 0;  // exchanges without an end
+// What is asked behind an exchange's commands, once for all exchanges of a write that want it.
+struct Behind {
+  bool time = false;         // the server's clock
+  std::uint32_t copies = 0;  // replicas that must confirm, 0: none asked
+  Micros copies_limit{};     // how long the server may wait for them
 };
 
 // A pipeline of commands that go out together on one connection. Lives until its replies came or
 // its connection ended, also if its caller has given up on it: a late reply finds its own question.
 class Exchange {
  public:
-  Exchange(std::shared_ptr<Gathering> gathering, std::string payload, std::size_t commands)
-      : payload_(std::move(payload)), commands_(commands), gathering_(std::move(gathering)) {}
+  Exchange(std::shared_ptr<Gathering> gathering, std::string payload, std::size_t commands,
+           Behind behind = {})
+      : behind_(behind),
+        payload_(std::move(payload)),
+        commands_(commands),
+        gathering_(std::move(gathering)) {
+    replies_.reserve(commands);
+  }
+
+  [[nodiscard]] const Behind& behind() const { return behind_; }
 
   // --- the caller ---
 
@@ -38,12 +46,15 @@ class Exchange {
   }
   // After withdraw() failed: nobody waits for the replies any more.
   void abandon() { abandoned_.store(true); }
-  // Only after Gathering::pending went to 0, or with the gathering locked and done() true.
+  // Only with the gathering locked.
   [[nodiscard]] bool done() const { return done_; }
-  [[nodiscard]] const Error& error() const { return error_; }  // errc{}: all replies are there
+  // Only once it is done. errc{}: all replies are there.
+  [[nodiscard]] const Error& error() const { return error_; }
   [[nodiscard]] std::vector<Reply>& replies() { return replies_; }
+  [[nodiscard]] Time served_at() const { return served_at_; }  // Time{}: the server did not tell
+  [[nodiscard]] std::int64_t copies() const { return copies_; }
 
-  // --- the thread of the connections ---
+  // --- whoever has the connection locked ---
 
   [[nodiscard]] const std::string& payload() const { return payload_; }
   [[nodiscard]] bool withdrawn() const { return state_.load() == State::withdrawn; }
@@ -58,23 +69,30 @@ class Exchange {
     replies_.push_back(std::move(reply));
     return replies_.size() == commands_;
   }
+  void take_time(Time served_at) { served_at_ = served_at; }
+  void take_copies(std::int64_t copies) { copies_ = copies; }
+  // Without that lock: the caller is woken.
   void finish(Error error = {}) {
+    const auto gathering = gathering_;
     {
-      const std::lock_guard guard(gathering_->mutex);
+      const std::lock_guard guard(gathering->mutex);
       error_ = std::move(error);
       done_ = true;
-      --gathering_->pending;
+      --gathering->pending;
     }
-    gathering_->changed.notify_one();  // only the caller waits there
+    gathering->changed.notify_one();  // only the caller waits there
   }
 
  private:
   enum class State : std::uint8_t { queued, sent, withdrawn };
   std::atomic<State> state_{State::queued};
   std::atomic<bool> abandoned_{false};
-  std::string payload_;
-  std::size_t commands_;
+  const Behind behind_;
+  const std::string payload_;
+  const std::size_t commands_;
   std::vector<Reply> replies_;
+  Time served_at_{};
+  std::int64_t copies_ = 0;
   Error error_{};
   bool done_ = false;
   std::shared_ptr<Gathering> gathering_;

@@ -3,7 +3,9 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 
 namespace idem::redis {
@@ -12,52 +14,95 @@ namespace {
 constexpr std::size_t kDigestBytes = 8;
 constexpr std::size_t kTagAt = kHeadAt + kHeadBytes;
 constexpr std::size_t kTagBytes = 16;
-constexpr char kTombstoneFlag = 1;
+constexpr std::size_t kTailBytes = kResultAt - kTailAt;
+constexpr std::uint16_t kTombstoneFlag = 1;
 
 using Hash = std::array<unsigned char, EVP_MAX_MD_SIZE>;
 
-Hash hash_of(const EVP_MD* kind, std::string_view first, std::string_view second) {
+Hash hash_of(const EVP_MD* kind, std::initializer_list<std::string_view> parts) {
   // Fetching an algorithm and making a context cost more than hashing a record.
   thread_local const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
                                                                                 EVP_MD_CTX_free);
   Hash hash{};
   EVP_DigestInit_ex(context.get(), kind, nullptr);
-  EVP_DigestUpdate(context.get(), first.data(), first.size());
-  EVP_DigestUpdate(context.get(), second.data(), second.size());
+  for (const std::string_view part : parts) {
+    EVP_DigestUpdate(context.get(), part.data(), part.size());
+  }
   EVP_DigestFinal_ex(context.get(), hash.data(), nullptr);
   return hash;
 }
 
-std::string digest_of(std::string_view storage_name, std::string_view tail_and_result) {
-  // The tail has a fixed length and a name does not end early: its length in front keeps them
-  // apart.
-  const std::string name = std::to_string(storage_name.size()) + ":" + std::string(storage_name);
-  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  const Hash hash = hash_of(sha256, name, tail_and_result);
-  return {reinterpret_cast<const char*>(hash.data()), kDigestBytes};
+using Digest = std::array<char, kDigestBytes>;
+using Tag = std::array<char, kTagBytes>;
+
+template <std::size_t N>
+std::string_view view(const std::array<char, N>& bytes) {
+  return {bytes.data(), bytes.size()};
 }
 
-std::string tag_of(std::string_view head, std::string_view digest) {
+Digest digest_of(std::string_view storage_name, std::string_view tail, std::string_view result) {
+  // The tail has a fixed length and a name does not end early: its length in front keeps them
+  // apart.
+  char length[24];
+  char* const end = std::to_chars(length, length + sizeof(length) - 1, storage_name.size()).ptr;
+  *end = ':';
+  const std::string_view before(length, static_cast<std::size_t>(end + 1 - length));
+  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  const Hash hash = hash_of(sha256, {before, storage_name, tail, result});
+  Digest digest;
+  std::copy_n(hash.begin(), digest.size(), digest.begin());
+  return digest;
+}
+
+Tag tag_of(std::string_view head, std::string_view digest) {
   constexpr char kDigits[] = "0123456789abcdef";
   static const EVP_MD* const sha1 = EVP_MD_fetch(nullptr, "SHA1", nullptr);
-  const Hash hash = hash_of(sha1, head, digest);
-  std::string tag;
+  const Hash hash = hash_of(sha1, {head, digest});
+  Tag tag;
   for (std::size_t i = 0; i < kTagBytes / 2; ++i) {
-    tag += kDigits[hash[i] >> 4];
-    tag += kDigits[hash[i] & 15];
+    tag[2 * i] = kDigits[hash[i] >> 4];
+    tag[2 * i + 1] = kDigits[hash[i] & 15];
   }
   return tag;
 }
 
-template <class Unsigned>
-void put(std::string& out, Unsigned value) {
-  for (std::size_t i = 0; i < sizeof(value); ++i) {
-    out += static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
+// Fills an array from its front.
+template <std::size_t N>
+class Writer {
+ public:
+  explicit Writer(std::array<char, N>& out) : at_(out.data()) {}
+  template <class Unsigned>
+  void put(Unsigned value) {
+    for (std::size_t i = 0; i < sizeof(value); ++i) {
+      *at_++ = static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
+    }
   }
-}
+  void put(Micros value) { put(static_cast<std::uint64_t>(value.count())); }
+  void put(Time value) { put(value.time_since_epoch()); }
+  template <std::size_t M>
+  void put(const std::array<std::uint8_t, M>& bytes) {
+    at_ = std::copy(bytes.begin(), bytes.end(), at_);
+  }
 
-void put_micros(std::string& out, Micros value) {
-  put(out, static_cast<std::uint64_t>(value.count()));
+ private:
+  char* at_;
+};
+
+using Tail = std::array<char, kTailBytes>;
+
+Tail tail_of(const Draft& draft) {
+  Tail tail;
+  Writer writer(tail);
+  writer.put(static_cast<std::uint8_t>(draft.status));
+  writer.put(static_cast<std::uint8_t>(draft.fail_kind));
+  writer.put(static_cast<std::uint16_t>(draft.tombstone ? kTombstoneFlag : 0));
+  writer.put(draft.attempt);
+  writer.put(draft.fence);
+  writer.put(draft.status == Status::processing ? draft.lease : Micros(0));
+  writer.put(draft.status == Status::failed ? draft.retry_after : Micros(0));
+  writer.put(draft.owner.bytes);
+  writer.put(draft.request_hash.bytes);
+  return tail;
 }
 
 // Takes fields off the front of bytes whose length was checked.
@@ -95,32 +140,13 @@ Error corrupt(std::string_view what) {
 }  // namespace
 
 std::string encode_body(std::string_view storage_name, const Draft& draft) {
-  std::string body(kDigestBytes, '\0');
-  body.reserve(kResultAt - kDigestAt + draft.result.size());
-  body += static_cast<char>(draft.status);
-  body += static_cast<char>(draft.fail_kind);
-  body += draft.tombstone ? kTombstoneFlag : '\0';
-  body += '\0';
-  put(body, draft.attempt);
-  put(body, draft.fence);
-  put_micros(body, draft.status == Status::processing ? draft.lease : Micros(0));
-  put_micros(body, draft.status == Status::failed ? draft.retry_after : Micros(0));
-  body.append(reinterpret_cast<const char*>(draft.owner.bytes.data()), draft.owner.bytes.size());
-  body.append(reinterpret_cast<const char*>(draft.request_hash.bytes.data()),
-              draft.request_hash.bytes.size());
+  const Tail tail = tail_of(draft);
+  std::string body;
+  body.reserve(kDigestBytes + kTailBytes + draft.result.size());
+  body += view(digest_of(storage_name, view(tail), draft.result));
+  body += view(tail);
   body += draft.result;
-  const std::string digest = digest_of(storage_name, std::string_view(body).substr(kDigestBytes));
-  std::copy(digest.begin(), digest.end(), body.begin());
   return body;
-}
-
-std::string encode_head(const Head& head) {
-  std::string bytes;
-  put_micros(bytes, head.now.time_since_epoch());
-  put(bytes, head.version);
-  put_micros(bytes, head.create_time.time_since_epoch());
-  put_micros(bytes, head.expires_at.time_since_epoch());
-  return bytes;
 }
 
 result<Head> decode_head(std::string_view bytes) {
@@ -134,12 +160,22 @@ result<Head> decode_head(std::string_view bytes) {
   return head;
 }
 
-std::string encode_record(std::string_view head, std::string_view body) {
-  std::string stored(kRecordMark);
-  stored += head;
-  stored += tag_of(head, body.substr(0, kDigestBytes));
-  stored += body;
-  return stored;
+void append_record(std::string& out, const Head& head, std::string_view storage_name,
+                   const Draft& draft) {
+  std::array<char, kHeadBytes> bytes;
+  Writer writer(bytes);
+  writer.put(head.now);
+  writer.put(head.version);
+  writer.put(head.create_time);
+  writer.put(head.expires_at);
+  const Tail tail = tail_of(draft);
+  const Digest digest = digest_of(storage_name, view(tail), draft.result);
+  out += kRecordMark;
+  out += view(bytes);
+  out += view(tag_of(view(bytes), view(digest)));
+  out += view(digest);
+  out += view(tail);
+  out += draft.result;
 }
 
 result<Record> decode_record(std::string_view storage_name, std::string_view stored) {
@@ -147,16 +183,17 @@ result<Record> decode_record(std::string_view storage_name, std::string_view sto
   if (stored.substr(0, kRecordMark.size()) != kRecordMark) return corrupt("it has another format");
   const std::string_view digest = stored.substr(kDigestAt, kDigestBytes);
   const std::string_view head_bytes = stored.substr(kHeadAt, kHeadBytes);
-  if (stored.substr(kTagAt, kTagBytes) != tag_of(head_bytes, digest)) {
+  if (stored.substr(kTagAt, kTagBytes) != view(tag_of(head_bytes, digest))) {
     return corrupt("its head was changed");
   }
-  if (digest != digest_of(storage_name, stored.substr(kTailAt))) {
+  const std::string_view tail = stored.substr(kTailAt, kTailBytes);
+  if (digest != view(digest_of(storage_name, tail, stored.substr(kResultAt)))) {
     return corrupt("it was changed, or written under another key");
   }
   const auto head = decode_head(head_bytes);
   if (!head) return head.error();
 
-  Reader in(stored.substr(kTailAt));
+  Reader in(tail);
   Draft draft;
   const auto status = in.take<std::uint8_t>();
   const auto fail_kind = in.take<std::uint8_t>();

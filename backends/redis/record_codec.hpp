@@ -50,11 +50,14 @@ struct Head {
 // digest, tail and result of a draft: what goes to the server.
 [[nodiscard]] std::string encode_body(std::string_view storage_name, const Draft& draft);
 
-[[nodiscard]] std::string encode_head(const Head& head);
 [[nodiscard]] result<Head> decode_head(std::string_view bytes);
 
-// The stored string of a head and a body: what the script makes of them.
-[[nodiscard]] std::string encode_record(std::string_view head, std::string_view body);
+// Appends the stored string of a head and a draft: what the script makes of them.
+void append_record(std::string& out, const Head& head, std::string_view storage_name,
+                   const Draft& draft);
+[[nodiscard]] inline std::size_t record_bytes(const Draft& draft) {
+  return kResultAt + draft.result.size();
+}
 
 // errc::corrupt if any bit is not as it was written under this name.
 [[nodiscard]] result<Record> decode_record(std::string_view storage_name, std::string_view stored);

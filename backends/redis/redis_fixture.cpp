@@ -7,7 +7,7 @@
 
 #include "idem/clock.hpp"
 #include "idem/redis_store.hpp"
-#include "idem/testing/server_process.hpp"
+#include "idem/testing/server_fixture.hpp"
 #include "store_impl.hpp"
 
 namespace idem {
@@ -16,11 +16,6 @@ namespace {
 
 using testing::ServerProcess;
 using testing::TempDirectory;
-
-struct PrivateServer {
-  TempDirectory directory;  // goes last
-  std::unique_ptr<ServerProcess> process;
-};
 
 result<std::shared_ptr<RedisStore>> open_url(const StoreUrl& url, const OpenOptions& open) {
   auto options = RedisOptions::from_url(url);
@@ -34,25 +29,11 @@ result<std::shared_ptr<RedisStore>> open_url(const StoreUrl& url, const OpenOpti
 }
 
 result<Fixture> standalone(const OpenOptions& open) {
-  const auto program = testing::find_program("redis-server", "redis-server");
-  if (!program) return program.error();
-  auto directory = TempDirectory::make("redis");
-  if (!directory) return directory.error();
-  const std::string socket = *directory / "redis.sock";
-  testing::ServerCommand command;
-  command.argv = {*program, "--port", "0",     "--unixsocket",    socket,
-                  "--save", "",       "--dir", directory->path(), "--appendonly",
-                  "no"};
-  command.directory = directory->path();
-  command.log = *directory / "log";
-  command.ready = [socket] { return testing::accepts_unix(socket); };
-  auto process = ServerProcess::launch(std::move(command));
-  if (!process) return process.error();
-
+  auto server = testing::ServerFixture::redis();
+  if (!server) return server.error();
   Fixture fixture;
-  fixture.url = "redis+unix://" + socket;
-  fixture.owner =
-      std::make_shared<PrivateServer>(PrivateServer{std::move(*directory), std::move(*process)});
+  fixture.url = (*server)->socket_url("0");
+  fixture.owner = std::move(*server);
   const auto url = StoreUrl::parse(fixture.url);
   if (!url) return url.error();
   auto store = open_url(*url, open);
@@ -231,6 +212,14 @@ Backend redis_backend() {
   };
   backend.beside = redis::open_beside;
   backend.diagnose = redis::diagnose;
+  backend.identity = [](const StoreUrl& url) {
+    const auto options = RedisOptions::from_url(url);
+    if (!options) return std::string();
+    const std::string host = options->host == "localhost" ? "127.0.0.1" : options->host;
+    const std::string server =
+        options->socket.empty() ? host + ":" + std::to_string(options->port) : options->socket;
+    return server + "/" + std::to_string(options->database) + " " + options->prefix;
+  };
   return backend;
 }
 

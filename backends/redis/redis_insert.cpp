@@ -50,18 +50,35 @@ Command script_command(Parts& parts, const Insert& op, std::string_view name) {
 // An insert on its way as SET.
 struct Sent {
   Insert* op;
-  std::string name;
+  std::size_t name_bytes;  // of its storage name, the end of its key
   Head head;
+  std::size_t wire_from = 0;
+
+  [[nodiscard]] std::string_view name_in(std::string_view key) const {
+    return key.substr(key.size() - name_bytes);
+  }
 };
 
-Command set_command(const Parts& parts, const Sent& sent, std::string key) {
+// A guess, so that the commands of a batch nearly always find room: a SET without key and record,
+// and a record without a result.
+constexpr std::size_t kSetBytes = 80;
+constexpr std::size_t kRecordBytes = redis::kResultAt;
+
+void append_set(std::string& wire, const Parts& parts, const Sent& sent, std::string_view key) {
   const Draft& draft = sent.op->draft;
+  redis::begin_command(wire, 7);
+  redis::append_argument(wire, "SET");
+  redis::append_argument(wire, key);
+  redis::begin_argument(wire, redis::record_bytes(draft));
+  redis::append_record(wire, sent.head, sent.name_in(key), draft);
+  wire += redis::kLineEnd;
+  for (const std::string_view word : {"NX", "GET", "PX"}) redis::append_argument(wire, word);
+  redis::append_argument(wire, parts.expiry_ms(draft.keep));
+}
+
+Command set_command(std::string key) {
   Command command;
   command.key = std::move(key);
-  const std::string record =
-      redis::encode_record(redis::encode_head(sent.head), redis::encode_body(sent.name, draft));
-  redis::append_command(
-      command.wire, {"SET", command.key, record, "NX", "GET", "PX", parts.expiry_ms(draft.keep)});
   command.writes = true;
   command.tells_time = true;
   return command;
@@ -96,7 +113,7 @@ void take_set_reply(const Command& command, const Sent& sent, bool virtual_time,
     unfinished.scripts.push_back(sent.op);
     return;
   }
-  auto record = redis::decode_record(sent.name, command.reply.text);
+  auto record = redis::decode_record(sent.name_in(command.key), command.reply.text);
   if (!record) return redis::fail_answer(answer, record.error());
   answer.state = Answer::State::stands;
   answer.held = std::move(*record);
@@ -156,11 +173,12 @@ void RedisStore::insert(std::span<Insert> ops) {
   boost::container::small_vector<Sent, 1> sent;
   boost::container::small_vector<Command, 1> commands;
   Unfinished unfinished;
+  std::string wire;  // of all commands, one behind the other
   sent.reserve(ops.size());
   commands.reserve(ops.size());
   for (Insert& op : ops) {
     if (!redis::fits(op.draft, op.answer)) continue;
-    std::string name = storage_name(op.key);
+    const std::string name = storage_name(op.key);
     std::string key = parts.redis_key(name);
     const auto now = guesses.at(key);
     if (!now) {
@@ -169,8 +187,14 @@ void RedisStore::insert(std::span<Insert> ops) {
     }
     const auto version =
         std::max(static_cast<std::uint64_t>(now->time_since_epoch().count()), op.draft.fence);
-    sent.push_back({&op, std::move(name), {*now, version, *now, *now + op.draft.keep}});
-    commands.push_back(set_command(parts, sent.back(), std::move(key)));
+    sent.push_back({&op, name.size(), {*now, version, *now, *now + op.draft.keep}, wire.size()});
+    if (wire.empty()) wire.reserve(ops.size() * (kSetBytes + key.size() + kRecordBytes));
+    append_set(wire, parts, sent.back(), key);
+    commands.push_back(set_command(std::move(key)));
+  }
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const std::size_t end = i + 1 < sent.size() ? sent[i + 1].wire_from : wire.size();
+    commands[i].wire = std::string_view(wire).substr(sent[i].wire_from, end - sent[i].wire_from);
   }
   if (!commands.empty()) parts.courier.run({commands.data(), commands.size()});
   for (std::size_t i = 0; i < sent.size(); ++i) {

@@ -41,24 +41,13 @@ redis::Parts::Parts(RedisOptions opened_with, std::unique_ptr<boost::asio::ssl::
     : options(std::move(opened_with)),
       clock(options.clock != nullptr ? *options.clock : system_clock()),
       tls(std::move(context)),
-      router(io, tls.get(), options),
-      courier(router, options),
-      keep_running_(io.get_executor()),
-      opened_by_(::getpid()),
-      thread_([this] { io.run(); }) {
+      router(loop, tls.get(), options),
+      courier(loop, router, options),
+      opened_by_(::getpid()) {
   capabilities.backend = "redis";
   capabilities.multi_process = true;
   capabilities.server_clock = true;
   capabilities.result_bytes_max = redis::kResultBytesMax;
-}
-
-redis::Parts::~Parts() {
-  if (!in_own_process()) {
-    thread_.detach();  // it never was in this process
-    return;
-  }
-  io.stop();
-  thread_.join();
 }
 
 std::string redis::Parts::redis_key(std::string_view storage_name) const {
@@ -119,7 +108,7 @@ result<std::shared_ptr<RedisStore>> RedisStore::open(RedisOptions options) {
   std::unique_ptr<redis::Parts> impl;
   try {
     impl = std::make_unique<redis::Parts>(std::move(options), std::move(tls));
-  } catch (const std::system_error& error) {  // no thread, no descriptor
+  } catch (const std::system_error& error) {  // no descriptor
     return idem::fail(errc::unavailable, std::string("cannot start: ") + error.what());
   }
   if (auto inspected = redis::inspect(*impl); !inspected) return inspected.error();

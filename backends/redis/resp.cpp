@@ -14,7 +14,7 @@ void append_number(std::string& out, char mark, std::size_t number) {
   const auto end = std::to_chars(digits, digits + sizeof(digits), number).ptr;
   out += mark;
   out.append(digits, end);
-  out += "\r\n";
+  out += kLineEnd;
 }
 
 Error broken(const char* what) {
@@ -126,13 +126,19 @@ class Parser {
 
 }  // namespace
 
+void begin_command(std::string& out, std::size_t arguments) { append_number(out, '*', arguments); }
+
+void begin_argument(std::string& out, std::size_t bytes) { append_number(out, '$', bytes); }
+
+void append_argument(std::string& out, std::string_view argument) {
+  begin_argument(out, argument.size());
+  out += argument;
+  out += kLineEnd;
+}
+
 void append_command(std::string& out, std::span<const std::string_view> arguments) {
-  append_number(out, '*', arguments.size());
-  for (const std::string_view argument : arguments) {
-    append_number(out, '$', argument.size());
-    out += argument;
-    out += "\r\n";
-  }
+  begin_command(out, arguments.size());
+  for (const std::string_view argument : arguments) append_argument(out, argument);
 }
 
 void append_command(std::string& out, std::initializer_list<std::string_view> arguments) {

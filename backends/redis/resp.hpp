@@ -27,6 +27,11 @@ struct Reply {
 // Appends one command. Arguments are binary safe.
 void append_command(std::string& out, std::initializer_list<std::string_view> arguments);
 void append_command(std::string& out, std::span<const std::string_view> arguments);
+// Piece by piece: how many arguments, then before each its length, and behind it kLineEnd.
+void begin_command(std::string& out, std::size_t arguments);
+void begin_argument(std::string& out, std::size_t bytes);
+void append_argument(std::string& out, std::string_view argument);
+inline constexpr std::string_view kLineEnd = "\r\n";
 
 // Cuts a stream of bytes into replies. Whatever a broken or hostile peer sends, the answer is a
 // reply, "more bytes please" or an error; what is announced is not allocated before it came.

@@ -42,12 +42,11 @@ std::uint16_t slot_of(std::string_view key) {
   return static_cast<std::uint16_t>(crc16(key) % kSlots);
 }
 
-Router::Router(boost::asio::io_context& io, boost::asio::ssl::context* tls,
-               const RedisOptions& options)
-    : io_(io),
+Router::Router(Loop& loop, boost::asio::ssl::context* tls, const RedisOptions& options)
+    : loop_(loop),
       tls_(tls),
       options_(options),
-      first_(std::make_shared<Connection>(io, tls, options)) {
+      first_(std::make_shared<Connection>(loop, tls, options)) {
   nodes_.emplace(first_->name(), first_);
 }
 
@@ -78,7 +77,7 @@ ConnectionPtr Router::at_locked(std::string_view endpoint, std::string_view told
   options.host = host;
   options.port = port;
   ConnectionPtr& node = nodes_[host + ":" + std::to_string(port)];
-  if (!node) node = std::make_shared<Connection>(io_, tls_, std::move(options));
+  if (!node) node = std::make_shared<Connection>(loop_, tls_, std::move(options));
   return node;
 }
 

@@ -1,7 +1,6 @@
 // Which connection a key belongs to: the only one, or in a cluster the one of the key's slot.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <cstdint>
 #include <map>
@@ -25,8 +24,8 @@ inline constexpr std::size_t kSlots = 16384;
 // Thread safe.
 class Router {
  public:
-  // Borrows io and tls.
-  Router(boost::asio::io_context& io, boost::asio::ssl::context* tls, const RedisOptions& options);
+  // Borrows loop and tls.
+  Router(Loop& loop, boost::asio::ssl::context* tls, const RedisOptions& options);
 
   // Never null. In a cluster whose map is not known yet: the node named in the options.
   [[nodiscard]] ConnectionPtr route(std::string_view key);
@@ -44,7 +43,7 @@ class Router {
  private:
   ConnectionPtr at_locked(std::string_view endpoint, std::string_view told_by);
 
-  boost::asio::io_context& io_;
+  Loop& loop_;
   boost::asio::ssl::context* tls_;
   const RedisOptions options_;
   const ConnectionPtr first_;

@@ -8,8 +8,12 @@
 #include <optional>
 
 #include "idem/time.hpp"
+#include "resp.hpp"
 
 namespace idem::redis {
+
+// What a reply to TIME says; Time{} if it is none.
+[[nodiscard]] Time told_time(const Reply& reply);
 
 // Thread safe.
 class ServerTime {

@@ -1,12 +1,9 @@
 // The parts of an open RedisStore and what its verbs share.
 #pragma once
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "courier.hpp"
@@ -18,7 +15,6 @@ namespace idem::redis {
 class Parts {
  public:
   Parts(RedisOptions opened_with, std::unique_ptr<boost::asio::ssl::context> tls);
-  ~Parts();
 
   // --- names ---
 
@@ -35,7 +31,7 @@ class Parts {
   [[nodiscard]] std::string floor_ms() const;
   [[nodiscard]] Command command(std::string_view storage_name, const Script& script) const;
 
-  // False in a child of the process that opened the store: its thread is not here.
+  // False in a child of the process that opened the store: the connection is its parent's.
   [[nodiscard]] bool in_own_process() const;
 
   // All names under the prefix at least once, sorted, none twice. One server at a time.
@@ -49,7 +45,7 @@ class Parts {
   Capabilities capabilities;
   std::vector<std::string> warnings;
 
-  boost::asio::io_context io{1};
+  Loop loop;
   std::unique_ptr<boost::asio::ssl::context> tls;
   Router router;
   Courier courier;
@@ -64,9 +60,7 @@ class Parts {
   std::vector<std::string> snapshot;
 
  private:
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
   pid_t opened_by_;
-  std::thread thread_;
 };
 
 // A store under a prefix of its own within the URL's; its keys go with the fixture's owner.

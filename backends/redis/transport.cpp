@@ -3,6 +3,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
 #include <memory>
 #include <vector>
 
@@ -72,12 +73,25 @@ void Transport::read_some(std::span<char> buffer, DoneBytes done) {
   }
 }
 
-void Transport::write_all(const std::string& bytes, DoneBytes done) {
+void Transport::write_all(std::string_view bytes, DoneBytes done) {
   if (secure_) {
     asio::async_write(*secure_, asio::buffer(bytes), std::move(done));
   } else {
     asio::async_write(socket_, asio::buffer(bytes), std::move(done));
   }
+}
+
+std::size_t Transport::write_now(std::string_view bytes) {
+  if (secure_) return 0;
+  const auto took =
+      ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return took > 0 ? static_cast<std::size_t>(took) : 0;
+}
+
+bool Transport::hung_up() {
+  char byte = 0;
+  const auto there = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return there == 0 || (there < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 void Transport::close() {

@@ -9,14 +9,16 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "idem/redis_store.hpp"
 
 namespace idem::redis {
 
-// Used by the thread of its io_context only. Handlers run there; a closed transport's handlers run
-// too, with an error.
+// Used by whoever runs its io_context only, but for write_now() and hung_up(), and by one at a
+// time. A closed transport's handlers run too, with an error.
 class Transport : public std::enable_shared_from_this<Transport> {
  public:
   using ErrorCode = boost::system::error_code;
@@ -28,7 +30,11 @@ class Transport : public std::enable_shared_from_this<Transport> {
   // Resolves, connects and, with TLS, shakes hands: chain and host name verified.
   void open(const RedisOptions& options, Done done);
   void read_some(std::span<char> buffer, DoneBytes done);
-  void write_all(const std::string& bytes, DoneBytes done);
+  void write_all(std::string_view bytes, DoneBytes done);
+  // Without waiting: how many of the bytes it took. None with TLS, or if it cannot write.
+  [[nodiscard]] std::size_t write_now(std::string_view bytes);
+  // The peer has ended the stream, and nothing is left to be read. A reading is under way.
+  [[nodiscard]] bool hung_up();
   void close();
 
  private:

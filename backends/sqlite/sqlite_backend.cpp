@@ -58,6 +58,15 @@ result<StorePtr> open_url(const StoreUrl& url, const OpenOptions& open_options) 
   return open_sqlite(*options);
 }
 
+std::string identity_of(const StoreUrl& url) {
+  const auto path = path_of(url);
+  if (!path || *path == ":memory:") return {};
+  std::error_code error;
+  const auto full = std::filesystem::absolute(*path, error);
+  const auto plain = error ? full : std::filesystem::weakly_canonical(full, error);
+  return error ? std::string() : plain.string();
+}
+
 // Removes a database with all that SQLite keeps beside it.
 std::shared_ptr<void> remover(const std::string& file) {
   const auto remove = [file](void*) {
@@ -104,9 +113,10 @@ Backend sqlite_backend() {
   backend.open = open_url;
   backend.variants = {"file", "memory"};
   backend.fixture = sqlite::make_fixture;
-  backend.schema = sqlite::kSchemaSql;
+  backend.schema = [](const StoreUrl&) { return std::string(sqlite::kSchemaSql); };
   backend.beside = open_beside;
   backend.diagnose = diagnose_url;
+  backend.identity = identity_of;
   return backend;
 }
 

@@ -60,6 +60,14 @@ const sockaddr* generic(const Address& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
+bool connects(const Socket& socket, const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return false;
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return ::connect(socket.fd(), generic(address), sizeof(address)) == 0;
+}
+
 }  // namespace
 
 result<TempDirectory> TempDirectory::make(std::string_view purpose) {
@@ -120,13 +128,15 @@ bool accepts_tcp(std::uint16_t port) {
   return ::connect(socket.fd(), generic(address), sizeof(address)) == 0;
 }
 
-bool accepts_unix(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) return false;
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+bool accepts_unix(const std::string& path) { return connects(Socket(AF_UNIX), path); }
+
+std::string ask_unix(const std::string& path, std::string_view request) {
   const Socket socket(AF_UNIX);
-  return ::connect(socket.fd(), generic(address), sizeof(address)) == 0;
+  if (!connects(socket, path)) return {};
+  if (::send(socket.fd(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return {};
+  char answer[128];
+  const ssize_t got = ::recv(socket.fd(), answer, sizeof(answer), 0);
+  return got > 0 ? std::string(answer, static_cast<std::size_t>(got)) : std::string();
 }
 
 std::string end_of_log(const std::string& file) {

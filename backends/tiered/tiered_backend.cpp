@@ -1,5 +1,6 @@
 // Opening by URL, and the variants that tests and measurements run over.
 #include "idem/tiered_store.hpp"
+#include "late_store.hpp"
 
 namespace idem {
 namespace {
@@ -28,7 +29,7 @@ result<TieredOptions> options_of(StoreUrl& url, const OpenOptions& options) {
   if (*circuit) made.circuit = **circuit;
   const auto front = url.text("front");
   const auto back = url.text("back");
-  if (front && front == back) {
+  if (front && back && same_store_in_registry(*front, *back, options.registry)) {
     return fail(errc::invalid_argument,
                 "tiered: front and back are the same store; a front must be another one");
   }
@@ -36,14 +37,35 @@ result<TieredOptions> options_of(StoreUrl& url, const OpenOptions& options) {
   return made;
 }
 
+// The front is away, not wrong: the back decides without it, and it is used once it is there.
+result<StorePtr> open_later(StoreUrl& url, const OpenOptions& options, const Error& why) {
+  if (options.warn) options.warn(why.message + "; used once it is there");
+  const auto parsed = StoreUrl::parse(url.text("front").value_or(""));
+  if (!parsed) return parsed.error();
+  const auto backend = backend_in_registry(*parsed, options.registry);
+  if (!backend) return backend.error();
+  // The registry is borrowed until this call returns.
+  const auto registry = std::make_shared<const std::vector<Backend>>(options.registry.begin(),
+                                                                     options.registry.end());
+  OpenOptions again = options;
+  again.warn = nullptr;
+  return tiered::make_late_store((*backend)->name, [=, front = *parsed, open = (*backend)->open] {
+    OpenOptions now = again;
+    now.registry = *registry;
+    return open(front, now);
+  });
+}
+
 result<StorePtr> open_tiered(const StoreUrl& parsed, const OpenOptions& options) {
   StoreUrl url = parsed;
   auto made = options_of(url, options);
   if (!made) return made.error();
-  auto front = open_tier(url, "front", options, open_in_registry);
-  if (!front) return front.error();
   auto back = open_tier(url, "back", options, open_in_registry);
   if (!back) return back.error();
+  auto front = open_tier(url, "front", options, open_in_registry);
+  if (!front && front.error().code == errc::unavailable)
+    front = open_later(url, options, front.error());
+  if (!front) return front.error();
   made->front = std::move(*front);
   made->back = std::move(*back);
   return make_tiered_store(std::move(*made));

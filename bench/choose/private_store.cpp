@@ -2,20 +2,14 @@
 
 #include <memory>
 
-#include "choose/private_mysql.hpp"
 #include "idem/open.hpp"
-#include "idem/testing/server_process.hpp"
+#include "idem/testing/server_fixture.hpp"
 
 namespace idem::bench {
 namespace {
 
-using testing::ServerProcess;
+using testing::ServerFixture;
 using testing::TempDirectory;
-
-struct PrivateServer {
-  TempDirectory directory;  // goes last
-  std::unique_ptr<ServerProcess> process;
-};
 
 OpenOptions options_with(Clock& clock) {
   OpenOptions options;
@@ -36,24 +30,20 @@ result<Fixture> sqlite_normal(Clock& clock) {
   return open_at("sqlite:///" + owner->path() + "/idem.db?synchronous=normal", owner, clock);
 }
 
-result<Fixture> redis_appending(const std::string& fsync, Clock& clock) {
-  const auto program = testing::find_program("redis-server", "redis-server");
-  if (!program) return program.error();
-  auto directory = TempDirectory::make("redis");
-  if (!directory) return directory.error();
-  const std::string socket = *directory / "redis.sock";
-  testing::ServerCommand command;
-  command.argv = {
-      *program,          "--port",       "0",   "--unixsocket",  socket, "--save", "", "--dir",
-      directory->path(), "--appendonly", "yes", "--appendfsync", fsync};
-  command.directory = directory->path();
-  command.log = *directory / "log";
-  command.ready = [socket] { return testing::accepts_unix(socket); };
-  auto process = ServerProcess::launch(std::move(command));
-  if (!process) return process.error();
-  auto owner =
-      std::make_shared<PrivateServer>(PrivateServer{std::move(*directory), std::move(*process)});
-  return open_at("redis+unix://" + socket, owner, clock);
+result<Fixture> redis_appending(const char* fsync, Clock& clock) {
+  auto server = ServerFixture::redis({"--appendonly", "yes", "--appendfsync", fsync});
+  if (!server) return server.error();
+  const std::shared_ptr<ServerFixture> owner = std::move(*server);
+  return open_at(owner->socket_url("0"), owner, clock);
+}
+
+// Its log is written at each commit and flushed once a second, or both once a second.
+result<Fixture> mysql_flushing_later(Durability tier, Clock& clock) {
+  const char* const flush = tier == Durability::process ? "2" : "0";
+  auto server = ServerFixture::mariadb({std::string("--innodb-flush-log-at-trx-commit=") + flush});
+  if (!server) return server.error();
+  const std::shared_ptr<ServerFixture> owner = std::move(*server);
+  return open_at(owner->socket_url("idem"), owner, clock);
 }
 
 }  // namespace
@@ -64,8 +54,7 @@ Subject private_subject(const std::string& backend, Durability tier, Clock& cloc
     if (backend == "sqlite" && tier != Durability::power) return sqlite_normal(clock);
     if (backend == "redis" && tier != Durability::none)
       return redis_appending(tier == Durability::power ? "always" : "no", clock);
-    if (backend == "mysql" && tier != Durability::power)
-      return private_mysql(tier, options_with(clock));
+    if (backend == "mysql" && tier != Durability::power) return mysql_flushing_later(tier, clock);
     return make_fixture(backend, "", options_with(clock));
   };
   return subject;

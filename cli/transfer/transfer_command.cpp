@@ -185,7 +185,8 @@ ExitCode import_file(const Options& options, Context& context) {
 }
 
 ExitCode migrate(const Options& options, Context& context) {
-  if (options.from == options.to) throw Failure::usage("--from and --to are the same store");
+  if (same_store(options.from, options.to))
+    throw Failure::usage("--from and --to are the same store");
   const StoreChoice from{options.from, "--from " + without_password(options.from)};
   const StoreChoice to{options.to, "--to " + without_password(options.to)};
   const StorePtr old = open_existing_store(from);

@@ -30,6 +30,21 @@ result<StorePtr> open_in_registry(std::string_view url, const OpenOptions& optio
   return (*backend)->open(*parsed, options);
 }
 
+bool same_store_in_registry(std::string_view one, std::string_view other,
+                            std::span<const Backend> registry) {
+  if (one == other) return true;
+  const auto identity = [&](std::string_view url) -> std::string {
+    const auto parsed = StoreUrl::parse(url);
+    if (!parsed) return {};
+    const auto backend = backend_in_registry(*parsed, registry);
+    if (!backend || !(*backend)->identity) return {};
+    const std::string place = (*backend)->identity(*parsed);
+    return place.empty() ? place : (*backend)->name + " " + place;
+  };
+  const std::string place = identity(one);
+  return !place.empty() && place == identity(other);
+}
+
 result<Fixture> beside_in_registry(std::string_view url, const OpenOptions& options) {
   const auto parsed = StoreUrl::parse(url);
   if (!parsed) return parsed.error();

@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using Severity = Finding::Severity;
 
-Findings diagnose(const testing::MysqlServer& of, const Database& database,
+Findings diagnose(const testing::ServerFixture& of, const Database& database,
                   DiagnoseOptions options = {}) {
   const auto url = StoreUrl::parse(of.socket_url(database.name()));
   if (!url) throw std::runtime_error(url.error().message);
@@ -43,9 +43,9 @@ TEST(MysqlDoctor, AClockThatIsNinetySecondsOffIsBad) {
 // After a power cut a binary log that lags behind decides which results are kept.
 TEST(MysqlDoctor, ABinaryLogThatIsNotWrittenWithEachCommitIsTold) {
   const auto started =
-      testing::MysqlServer::start({"--log-bin=binlog", "--server-id=1", "--sync-binlog=0"});
+      testing::ServerFixture::mariadb({"--log-bin=binlog", "--server-id=1", "--sync-binlog=0"});
   ASSERT_TRUE(started) << started.error().message;
-  testing::MysqlServer& logging = **started;
+  testing::ServerFixture& logging = **started;
   const Database database(logging, "");
   (void)open(database.options());
   DiagnoseOptions strict;

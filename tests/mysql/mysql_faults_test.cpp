@@ -164,7 +164,7 @@ TEST_P(MysqlFaults, H44AReadOnlyServerIsUnavailableUntilItIsNot) {
 class MysqlRestarts : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto started = MysqlServer::start();
+    auto started = ServerFixture::mariadb();
     ASSERT_TRUE(started) << started.error().message;
     server_ = std::move(*started);
     database_ = std::make_unique<Database>(*server_, "");
@@ -219,7 +219,7 @@ class MysqlRestarts : public ::testing::Test {
   }
 
   static constexpr int kThreads = 8;
-  std::unique_ptr<MysqlServer> server_;
+  std::unique_ptr<ServerFixture> server_;
   std::unique_ptr<Database> database_;
   StorePtr store_;
   std::unique_ptr<IdempotencyService> service_;

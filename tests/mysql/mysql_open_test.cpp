@@ -133,9 +133,9 @@ class MysqlTls : public ::testing::Test {
         " && openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2"
         " -extfile ext -out server.pem 2>/dev/null && chmod 644 *.key && chmod 755 .";
     ASSERT_EQ(std::system(make.c_str()), 0);
-    auto started = testing::MysqlServer::start({"--ssl-ca=" + (*directory_ / "ca.pem"),
-                                                "--ssl-cert=" + (*directory_ / "server.pem"),
-                                                "--ssl-key=" + (*directory_ / "server.key")});
+    auto started = testing::ServerFixture::mariadb({"--ssl-ca=" + (*directory_ / "ca.pem"),
+                                                    "--ssl-cert=" + (*directory_ / "server.pem"),
+                                                    "--ssl-key=" + (*directory_ / "server.key")});
     ASSERT_TRUE(started) << started.error().message;
     server_ = std::move(*started);
     Raw(*server_, "").run("CREATE DATABASE db");
@@ -153,7 +153,7 @@ class MysqlTls : public ::testing::Test {
   }
 
   std::unique_ptr<testing::TempDirectory> directory_;
-  std::unique_ptr<testing::MysqlServer> server_;
+  std::unique_ptr<testing::ServerFixture> server_;
 };
 
 TEST_F(MysqlTls, VerifyWantsTheRightAuthorityAndTheRightName) {

@@ -1,7 +1,9 @@
 // Claims per second on one MariaDB that commits durably, beside plain statements on the same
 // server.
 //
-//   mysql_throughput [ROUNDS [MILLISECONDS]]   6 rounds of 700 ms a row by default, interleaved
+//   mysql_throughput [ROUNDS [MILLISECONDS [CONNECTIONS]]]
+//
+// 6 rounds of 700 ms a row by default, interleaved; the stores have CONNECTIONS (their default).
 //
 // Not a test: what it prints depends on the machine. Rows:
 //   combined        64 blocking callers, a claim of a new key each, through one store
@@ -14,17 +16,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/mysql/results.hpp>
-#include <boost/mysql/statement.hpp>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "caller.hpp"
+#include "plain_inserts.hpp"
 
 namespace idem::mysql_test {
 namespace {
@@ -83,64 +82,6 @@ Figure measure(std::size_t callers, Micros length, Work work) {
           (cpu_us() - cpu) / calls};
 }
 
-// An INSERT as an application would write it, prepared.
-class Inserter {
- public:
-  Inserter(const Database& database, std::string_view table)
-      : caller_(database),
-        statement_(caller_.connection().prepare_statement(
-            "INSERT INTO " + std::string(table) +
-            " (tenant, biz_type, idem_key, request_hash, status, owner, attempt, expires_at) "
-            "VALUES ('', 'pay', ?, REPEAT('a', 64), 0, REPEAT('b', 16), 1, 4102444800000000)")) {}
-  // The server's error number.
-  int operator()(const std::string& key) {
-    boost::mysql::results answer;
-    boost::mysql::error_code code;
-    boost::mysql::diagnostics server_said;
-    caller_.connection().execute(statement_.bind(key), answer, code, server_said);
-    return code.value();
-  }
-
- private:
-  Caller caller_;
-  boost::mysql::statement statement_;
-};
-
-// Some of them, each for one thread at a time.
-class Lent {
- public:
-  Lent(const Database& database, std::string_view table, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-      free_.push_back(std::make_unique<Inserter>(database, table));
-  }
-  int insert(const std::string& key) {
-    std::unique_lock lock(mutex_);
-    returned_.wait(lock, [&] { return !free_.empty(); });
-    auto one = std::move(free_.back());
-    free_.pop_back();
-    lock.unlock();
-    const int error = (*one)(key);
-    lock.lock();
-    free_.push_back(std::move(one));
-    returned_.notify_one();
-    return error;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  std::vector<std::unique_ptr<Inserter>> free_;
-};
-
-// The articles' table, with its key as a layout has it.
-std::string table_sql(std::string_view name, std::string_view id, std::string_view keys) {
-  return "CREATE TABLE " + std::string(name) + " (" + std::string(id) +
-         "tenant VARBINARY(64) NOT NULL, biz_type VARBINARY(32) NOT NULL, idem_key VARBINARY(128) "
-         "NOT NULL, request_hash CHAR(64) CHARACTER SET ascii NOT NULL, status TINYINT NOT NULL, "
-         "owner BINARY(16) NOT NULL, attempt INT NOT NULL, expires_at BIGINT NOT NULL, " +
-         std::string(keys) + ") ENGINE=InnoDB";
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
@@ -166,19 +107,20 @@ void finish(IdempotencyStore& store) {
   (void)replace(store, kKey, claimed.held.version, success_of(claimed.held, "paid"));
 }
 
-int run(int rounds, Micros length) {
+int run(int rounds, Micros length, std::size_t connections) {
   const Database database;
   const Database articles;
-  const StorePtr store = open(database.options(MysqlOptions::Layout::clustered));
-  const StorePtr other = open(articles.options(MysqlOptions::Layout::articles));
+  const auto open_with = [&](MysqlOptions options) {
+    if (connections != 0) options.connections = connections;
+    return open(options);
+  };
+  const StorePtr store = open_with(database.options(MysqlOptions::Layout::clustered));
+  const StorePtr other = open_with(articles.options(MysqlOptions::Layout::articles));
   finish(*store);
   finish(*other);
   Caller root(database);
-  root.run(table_sql("plain", "", "PRIMARY KEY (tenant, biz_type, idem_key)"));
-  root.run(table_sql("plain_articles", "id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, ",
-                     "PRIMARY KEY (id), UNIQUE KEY uk_idem_key (tenant, biz_type, idem_key)"));
-  Lent plain(database, "plain", kConnections);
-  Lent plain_articles(database, "plain_articles", kHotCallers);
+  PlainInserts plain(database, kConnections);
+  PlainInserts plain_articles(database, kHotCallers, MysqlOptions::Layout::articles);
   (void)plain.insert("hot");
   (void)plain_articles.insert("hot");
   std::printf("server: %s, flush %s, durability %s\n", store->capabilities().backend.c_str(),
@@ -188,7 +130,7 @@ int run(int rounds, Micros length) {
   for (const char* const name : {"combined", "autocommit", "hot clustered", "hot articles",
                                  "refused clustered", "refused articles"})
     rows.push_back({name, {}, {}});
-  const auto refused = [](Lent& in) {
+  const auto refused = [](PlainInserts& in) {
     return [&in](std::size_t) { return in.insert("hot") == 1062; };
   };
   const auto hot = [](IdempotencyStore& in) {
@@ -226,6 +168,6 @@ int run(int rounds, Micros length) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 6;
   const int length = argc > 2 ? std::atoi(argv[2]) : 700;
-  return idem::mysql_test::run(std::max(rounds, 1),
-                               std::chrono::milliseconds(std::max(length, 10)));
+  return idem::mysql_test::run(std::max(rounds, 1), std::chrono::milliseconds(std::max(length, 10)),
+                               argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : 0);
 }

@@ -1,6 +1,9 @@
 // Redis in front of MySQL: whatever happens to the front, the business runs once.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <map>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -134,6 +137,96 @@ TEST_P(MysqlTiered, H43ADownOrMuteFrontCostsLittleAndNothingRunsTwice) {
     std::printf("%s: longest call %lld ms\n", how.c_str(),
                 static_cast<long long>(business.longest / 1ms));
   }
+}
+
+// Many callers, every key asked for by each of them, while the front is killed and comes back.
+class Storm {
+ public:
+  Storm(StorePtr store, int callers) : service_(std::move(store)) {
+    for (int c = 0; c < callers; ++c) {
+      threads_.emplace_back([this] {
+        for (int i = 0; !over_; ++i) call(i);
+      });
+    }
+  }
+  ~Storm() { end(); }
+  void end() {
+    over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  std::atomic<int> calls{0}, errors{0}, wrong{0};
+  std::atomic<std::int64_t> longest_us{0};
+
+  // Keys that ran, and how many ran twice.
+  [[nodiscard]] std::pair<int, int> ran() {
+    const std::lock_guard lock(mutex_);
+    int twice = 0;
+    for (const auto& [key, times] : runs_) twice += times > 1;
+    return {static_cast<int>(runs_.size()), twice};
+  }
+
+ private:
+  void call(int i) {
+    const std::string key = name("storm", i);
+    const Time begin = system_clock().now();
+    auto outcome = service_.claim(request(key));
+    const std::int64_t took = (system_clock().now() - begin).count();
+    std::int64_t longest = longest_us;
+    while (longest < took && !longest_us.compare_exchange_weak(longest, took)) {
+    }
+    ++calls;
+    if (!outcome) {
+      ++errors;
+    } else if (auto* claimed = std::get_if<Claimed>(&*outcome)) {
+      {
+        const std::lock_guard lock(mutex_);
+        ++runs_[key];
+      }
+      if (!service_.complete(claimed->lease, key)) ++errors;
+    } else if (auto* replay = std::get_if<Replay>(&*outcome)) {
+      if (replay->result != key) ++wrong;
+    } else if (!std::holds_alternative<InProgress>(*outcome)) {
+      ++wrong;
+    }
+  }
+
+  IdempotencyService service_;
+  std::atomic<bool> over_{false};
+  std::mutex mutex_;
+  std::map<std::string, int> runs_;
+  std::vector<std::thread> threads_;
+};
+
+TEST_P(MysqlTiered, H43AFrontKilledUnderLoadIsNoErrorAndIsUsedAgainSoon) {
+  RedisServer redis;
+  Storm storm(behind(redis.url("timeout=100ms")), 8);
+  Micros slowest{};
+  const int kills = nightly() ? 30 : 2;
+  for (int i = 0; i < kills; ++i) {
+    const int then = storm.calls;
+    ASSERT_TRUE(comes_true([&] { return storm.calls > then + 200; }));
+    redis.process().kill();
+    const int down = storm.calls;
+    ASSERT_TRUE(comes_true([&] { return storm.calls > down + 200; }));
+    ASSERT_TRUE(redis.process().start());
+    const Time back = system_clock().now();
+    RawRedis raw(redis.port());
+    ASSERT_TRUE(comes_true([&] { return raw({"DBSIZE"}).integer > 0; }));
+    slowest = std::max<Micros>(slowest, system_clock().now() - back);
+  }
+  storm.end();
+  const auto [ran, twice] = storm.ran();
+  EXPECT_EQ(storm.errors, 0);
+  EXPECT_EQ(storm.wrong, 0);
+  EXPECT_EQ(twice, 0);
+  EXPECT_LT(slowest, Micros(2s));
+  std::printf(
+      "%d kills, %d calls, %d keys ran, %d twice, %d errors; longest call %lld ms; front in use "
+      "again after %lld ms at most\n",
+      kills, storm.calls.load(), ran, twice, storm.errors.load(),
+      static_cast<long long>(storm.longest_us / 1000), static_cast<long long>(slowest / 1ms));
 }
 
 // A front that has lost everything.

@@ -13,9 +13,9 @@ namespace idem::mysql_test {
 
 namespace sql = boost::mysql;
 
-testing::MysqlServer& server() {
-  static const std::unique_ptr<testing::MysqlServer> one = [] {
-    auto started = testing::MysqlServer::start();
+testing::ServerFixture& server() {
+  static const std::unique_ptr<testing::ServerFixture> one = [] {
+    auto started = testing::ServerFixture::mariadb();
     if (!started) throw std::runtime_error(started.error().message);
     return std::move(*started);
   }();
@@ -37,7 +37,7 @@ struct Raw::State {
 
 Raw::Raw(std::string_view database, std::string_view user) : Raw(server(), database, user) {}
 
-Raw::Raw(testing::MysqlServer& of, std::string_view database, std::string_view user)
+Raw::Raw(testing::ServerFixture& of, std::string_view database, std::string_view user)
     : state_(std::make_unique<State>()) {
   sql::connect_params params;
   params.server_address.emplace_unix_path(of.socket());
@@ -81,7 +81,7 @@ std::uint32_t Raw::id() const { return *state_->connection.connection_id(); }
 
 Database::Database(std::string_view defaults) : Database(server(), defaults) {}
 
-Database::Database(testing::MysqlServer& of, std::string_view defaults)
+Database::Database(testing::ServerFixture& of, std::string_view defaults)
     : server_(of), name_("test_" + Owner::random().hex()) {
   Raw(server_, "").run("CREATE DATABASE " + name_ + " " + std::string(defaults));
 }

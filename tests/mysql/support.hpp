@@ -11,21 +11,21 @@
 
 #include "idem/mysql_store.hpp"
 #include "idem/service.hpp"
-#include "idem/testing/mysql_server.hpp"
+#include "idem/testing/server_fixture.hpp"
 
 namespace idem::mysql_test {
 
 using namespace std::chrono_literals;  // NOLINT: tests
 
 // The program's server, started at first use.
-[[nodiscard]] testing::MysqlServer& server();
+[[nodiscard]] testing::ServerFixture& server();
 
 // A connection that does exactly what it is told, with the server's own defaults.
 class Raw {
  public:
   // "" for no database; root unless a user is named.
   explicit Raw(std::string_view database = "", std::string_view user = "root");
-  Raw(testing::MysqlServer& of, std::string_view database, std::string_view user = "root");
+  Raw(testing::ServerFixture& of, std::string_view database, std::string_view user = "root");
   ~Raw();
   Raw(const Raw&) = delete;
   Raw& operator=(const Raw&) = delete;
@@ -47,7 +47,7 @@ class Raw {
 class Database {
  public:
   explicit Database(std::string_view defaults = "");
-  Database(testing::MysqlServer& of, std::string_view defaults);
+  Database(testing::ServerFixture& of, std::string_view defaults);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -57,7 +57,7 @@ class Database {
       MysqlOptions::Layout layout = MysqlOptions::Layout::clustered) const;
 
  private:
-  testing::MysqlServer& server_;
+  testing::ServerFixture& server_;
   std::string name_;
 };
 

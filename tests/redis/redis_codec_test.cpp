@@ -31,8 +31,10 @@ Head some_head() {
           Time(Micros(1'600'000'000'000'003)), Time(Micros(8'000'000'000'000'004))};
 }
 
-std::string stored(std::string_view name, const Draft& draft) {
-  return encode_record(encode_head(some_head()), encode_body(name, draft));
+std::string stored(std::string_view name, const Draft& draft, const Head& head = some_head()) {
+  std::string bytes;
+  append_record(bytes, head, name, draft);
+  return bytes;
 }
 
 TEST(RedisRecord, ComesBackAsItWasWritten) {
@@ -81,8 +83,7 @@ TEST(RedisRecord, CutExtendedOrMovedToAnotherKeyItIsCorrupt) {
 // The digests fit, but no write makes such a record.
 TEST(RedisRecord, WhatNoWriteMakesIsCorrupt) {
   const auto refused = [](const Head& head, const Draft& draft) {
-    const auto record =
-        decode_record("n", encode_record(encode_head(head), encode_body("n", draft)));
+    const auto record = decode_record("n", stored("n", draft, head));
     return !record && record.error().code == errc::corrupt;
   };
   const Draft good = some_draft("r");

@@ -53,39 +53,6 @@ redis::Reply RawRedis::operator()(std::vector<std::string> words) {
   return receive();
 }
 
-RedisServer::RedisServer(std::vector<std::string> arguments)
-    : directory_(TempDirectory::make("redis-test").value()), port_(free_port().value()) {
-  ServerCommand command;
-  command.argv = {find_program("redis-server", "redis-server").value(),
-                  "--port",
-                  std::to_string(port_),
-                  "--bind",
-                  "127.0.0.1",
-                  "--dir",
-                  directory_.path(),
-                  "--save",
-                  "",
-                  "--unixsocket",
-                  directory_ / "redis.sock"};
-  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-  command.directory = directory_.path();
-  command.log = directory_ / "log";
-  command.ready = [port = port_] {
-    try {
-      // A server that still loads its files accepts connections.
-      return RawRedis(port)({"PING"}).text.find("LOADING") == std::string::npos;
-    } catch (const std::runtime_error&) {
-      return false;
-    }
-  };
-  process_ = ServerProcess::launch(std::move(command)).value();
-}
-
-std::string RedisServer::url(std::string_view query) const {
-  return "redis://127.0.0.1:" + std::to_string(port_) + "/0" +
-         (query.empty() ? "" : "?" + std::string(query));
-}
-
 result<std::shared_ptr<RedisStore>> open_redis(std::string_view url, Clock* clock) {
   const auto parsed = StoreUrl::parse(url);
   if (!parsed) return parsed.error();

@@ -9,7 +9,7 @@
 
 #include "idem/redis_store.hpp"
 #include "idem/service.hpp"
-#include "idem/testing/server_process.hpp"
+#include "idem/testing/server_fixture.hpp"
 #include "resp.hpp"
 
 namespace idem::testing {
@@ -33,20 +33,19 @@ class RawRedis {
   redis::ReplyReader reader_;
 };
 
+// A ServerFixture that throws if it cannot be started.
 class RedisServer {
  public:
-  // On a free port; no persistence unless the arguments say so. Throws if it cannot be started.
-  explicit RedisServer(std::vector<std::string> arguments = {});
+  explicit RedisServer(std::vector<std::string> arguments = {})
+      : server_(ServerFixture::redis(std::move(arguments)).value()) {}
 
-  [[nodiscard]] std::uint16_t port() const { return port_; }
-  [[nodiscard]] const std::string& directory() const { return directory_.path(); }
-  [[nodiscard]] std::string url(std::string_view query = "") const;
-  [[nodiscard]] ServerProcess& process() { return *process_; }
+  [[nodiscard]] std::uint16_t port() const { return server_->port(); }
+  [[nodiscard]] const std::string& directory() const { return server_->directory(); }
+  [[nodiscard]] std::string url(std::string_view query = "") const { return server_->url(query); }
+  [[nodiscard]] ServerProcess& process() { return server_->process(); }
 
  private:
-  TempDirectory directory_;
-  std::uint16_t port_;
-  std::unique_ptr<ServerProcess> process_;
+  std::unique_ptr<ServerFixture> server_;
 };
 
 [[nodiscard]] result<std::shared_ptr<RedisStore>> open_redis(std::string_view url,

@@ -193,7 +193,7 @@ TEST_F(RedisStoreTest, BatchesAnswerPerItemAndInOrderAlsoForOneKeyTwice) {
 }
 
 TEST_F(RedisStoreTest, UnixSocketsAndNumberedDatabasesWork) {
-  const std::string socket = server_->directory() + "/redis.sock";
+  const std::string socket = server_->directory() + "/socket";
   const auto in_two = open_redis("redis+unix://" + socket + "?db=2").value();
   const auto in_zero = open_redis(server_->url()).value();
   ASSERT_EQ(insert_one(*in_two, "k", claim_draft()).state, Answer::State::written);

@@ -49,12 +49,18 @@ struct Backend {
   // Variants to be tested and measured: name -> how to make one. `variant` empty: the default.
   std::vector<std::string> variants;
   std::function<result<Fixture>(std::string_view variant, const OpenOptions&)> fixture;
-  std::string schema = {};  // what the store makes, for `idem store schema`: SQL, or a description
+  // What the store makes at the place that the URL names, for `idem store schema`: SQL, or a
+  // description. Asks no server. Empty: nothing.
+  std::function<result<std::string>(const StoreUrl&)> schema = {};
   // A private, empty store at the place that the URL names: a file beside it, a prefix or a table
   // of its own on the same server. What is there already is not touched. For scenarios.
   std::function<result<Fixture>(const StoreUrl&, const OpenOptions&)> beside = {};
   // Looks over the place that the URL names, and writes nothing of its own into it.
   std::function<Findings(const StoreUrl&, const DiagnoseOptions&)> diagnose = {};
+  // The place that the URL names, the same text for every way to write it: a file's full path, a
+  // server's host, port, database and table. "": each opening is a store of its own, or the URL is
+  // wrong.
+  std::function<std::string(const StoreUrl&)> identity = {};
 };
 
 struct DiagnoseOptions {
@@ -68,6 +74,11 @@ struct DiagnoseOptions {
 
 // Opens `url` with the backend of options.registry that knows its scheme.
 [[nodiscard]] result<StorePtr> open_in_registry(std::string_view url, const OpenOptions& options);
+
+// Whether both URLs name one store, as far as their text and Backend::identity tell: a server may
+// still have two names.
+[[nodiscard]] bool same_store_in_registry(std::string_view one, std::string_view other,
+                                          std::span<const Backend> registry);
 
 // Backend::beside of that backend; unsupported if it has none.
 [[nodiscard]] result<Fixture> beside_in_registry(std::string_view url, const OpenOptions& options);

@@ -16,6 +16,9 @@ namespace idem {
 // invalid_argument: unknown scheme or parameter, malformed URL. Otherwise what the backend says.
 [[nodiscard]] result<StorePtr> open(std::string_view url, const OpenOptions& options = {});
 
+// Whether both URLs name one store, however it is written: "sqlite:t.db" and "sqlite:./t.db".
+[[nodiscard]] bool same_store(std::string_view one, std::string_view other);
+
 // A private, empty store of one backend's variant ("sqlite", "file"), for tests and measurements.
 [[nodiscard]] result<Fixture> make_fixture(std::string_view backend, std::string_view variant = "",
                                            const OpenOptions& options = {});

@@ -45,8 +45,8 @@ struct RedisOptions {
   [[nodiscard]] static result<RedisOptions> from_url(StoreUrl url);
 };
 
-// One connection and one thread of its own for input and output (in a cluster: a connection per
-// node). Concurrent calls share it: what they ask goes out together, each call has its own deadline
+// One connection (in a cluster one per node) and no thread: whoever waits for a reply reads for
+// all. Concurrent calls share it: what they ask goes out together, each call has its own deadline
 // and cuts nobody else's. An answer that does not come in time is `unknown` if the request may have
 // left, else `unavailable`; nothing is ever sent twice behind the caller's back.
 class RedisStore final : public IdempotencyStore {

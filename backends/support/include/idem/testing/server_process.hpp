@@ -48,6 +48,9 @@ class TempDirectory {
 [[nodiscard]] bool accepts_tcp(std::uint16_t port);
 [[nodiscard]] bool accepts_unix(const std::string& path);
 
+// Sends it to whoever accepts there, and gives the first bytes of the answer; "" if nobody does.
+[[nodiscard]] std::string ask_unix(const std::string& path, std::string_view request);
+
 // The last lines of a log, for an error's message; "" if there is none.
 [[nodiscard]] std::string end_of_log(const std::string& file);
 

@@ -1,0 +1,71 @@
+#include "plain_inserts.hpp"
+
+#include <boost/mysql/results.hpp>
+#include <boost/mysql/statement.hpp>
+
+#include "caller.hpp"
+
+namespace idem::mysql_test {
+namespace {
+
+std::string table_sql(std::string_view name, bool clustered) {
+  const std::string id = clustered ? "" : "id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, ";
+  const std::string keys = clustered ? "PRIMARY KEY (tenant, biz_type, idem_key)"
+                                     : "PRIMARY KEY (id), UNIQUE KEY uk_idem_key (tenant, "
+                                       "biz_type, idem_key)";
+  return "CREATE TABLE " + std::string(name) + " (" + id +
+         "tenant VARBINARY(64) NOT NULL, biz_type VARBINARY(32) NOT NULL, idem_key VARBINARY(128) "
+         "NOT NULL, request_hash CHAR(64) CHARACTER SET ascii NOT NULL, status TINYINT NOT NULL, "
+         "owner BINARY(16) NOT NULL, attempt INT NOT NULL, expires_at BIGINT NOT NULL, " +
+         keys + ") ENGINE=InnoDB";
+}
+
+}  // namespace
+
+class PlainInserts::Connection {
+ public:
+  Connection(const Database& database, std::string_view table)
+      : caller_(database),
+        statement_(caller_.connection().prepare_statement(
+            "INSERT INTO " + std::string(table) +
+            " (tenant, biz_type, idem_key, request_hash, status, owner, attempt, expires_at) "
+            "VALUES ('', 'pay', ?, REPEAT('a', 64), 0, REPEAT('b', 16), 1, 4102444800000000)")) {}
+  int insert(const std::string& key) {
+    boost::mysql::results answer;
+    boost::mysql::error_code code;
+    boost::mysql::diagnostics server_said;
+    caller_.connection().execute(statement_.bind(key), answer, code, server_said);
+    return code.value();
+  }
+
+ private:
+  Caller caller_;
+  boost::mysql::statement statement_;
+};
+
+PlainInserts::PlainInserts(const Database& database, std::size_t connections,
+                           MysqlOptions::Layout layout) {
+  const bool clustered = layout == MysqlOptions::Layout::clustered;
+  const std::string table = clustered ? "plain" : "plain_articles";
+  Caller(database).run(table_sql(table, clustered));
+  for (std::size_t i = 0; i < connections; ++i) {
+    free_.push_back(std::make_unique<Connection>(database, table));
+  }
+}
+
+PlainInserts::~PlainInserts() = default;
+
+int PlainInserts::insert(const std::string& key) {
+  std::unique_lock lock(mutex_);
+  returned_.wait(lock, [&] { return !free_.empty(); });
+  auto one = std::move(free_.back());
+  free_.pop_back();
+  lock.unlock();
+  const int error = one->insert(key);
+  lock.lock();
+  free_.push_back(std::move(one));
+  returned_.notify_one();
+  return error;
+}
+
+}  // namespace idem::mysql_test

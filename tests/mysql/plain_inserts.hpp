@@ -1,0 +1,33 @@
+// What an application writes that claims with one INSERT of its own: a table, and connections that
+// insert into it.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "support.hpp"
+
+namespace idem::mysql_test {
+
+// Thread safe. The table has the articles' columns, its key as the layout has it.
+class PlainInserts {
+ public:
+  PlainInserts(const Database& database, std::size_t connections,
+               MysqlOptions::Layout layout = MysqlOptions::Layout::clustered);
+  ~PlainInserts();
+
+  // One row, committed by itself, on any free connection. The server's error number: 1062 if the
+  // key is there.
+  int insert(const std::string& key);
+
+ private:
+  class Connection;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<Connection>> free_;
+};
+
+}  // namespace idem::mysql_test
