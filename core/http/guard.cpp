@@ -27,9 +27,10 @@ Answer answer_later(Reason reason, Micros left) {
 
 }  // namespace
 
-Guard::Guard(std::shared_ptr<IdempotencyService> service, Policy policy)
+Guard::Guard(std::shared_ptr<IdempotencyService> service, Policy policy, StoreErrors errors)
     : service_(std::move(service)),
       policy_(std::move(policy)),
+      errors_(errors),
       renewals_(service_->clock().timers()) {
   if (const auto checked = check_policy(policy_); !checked) throw Exception(checked.error());
 }
@@ -83,6 +84,7 @@ Decision Guard::claim(const Request& request, const CallOptions& options) {
 }
 
 Decision Guard::decide(const Request& request, result<ClaimOutcome> claimed) {
+  if (!claimed && errors_ == StoreErrors::thrown) throw Exception(claimed.error());
   if (!claimed) return answer_of_error(claimed.error());
   struct Visitor {
     Guard& guard;
@@ -150,6 +152,7 @@ Finished Guard::complete(Exchange::State& state, const ResponseView& response) {
   const auto done =
       service_->complete(state.lease, encode_response(response, policy_.stored_headers, bytes_max));
   Finished finished;
+  if (!done && errors_ == StoreErrors::thrown) throw Exception(done.error());
   if (!done) return finished;
   if (std::holds_alternative<Completed>(*done)) {
     if (state.lease.kind() != ClaimKind::bypass) add_ttl(request, finished.add);
@@ -168,6 +171,7 @@ Finished Guard::fail(Exchange::State& state, const ResponseView& response) {
   const std::string reason = encode_response(response, policy_.stored_headers, kReasonBytesMax);
   const auto failed = service_->fail(state.lease, FailKind::retryable, reason);
   Finished finished;
+  if (!failed && errors_ == StoreErrors::thrown) throw Exception(failed.error());
   if (!failed) return finished;
   if (const auto* lost = std::get_if<Lost>(&*failed); lost != nullptr && lost->result) {
     finished.instead = replay(state.lease.request(), *lost->result, false).response;

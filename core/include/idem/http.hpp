@@ -117,11 +117,18 @@ struct Finished {
   std::vector<Header> add;          // else: the handler's, and these headers
 };
 
+// What becomes of an error of the store.
+enum class StoreErrors : std::uint8_t {
+  answered,  // begin: a 503; finish: the handler's response is sent all the same
+  thrown,    // as Exception. For a guard inside a transaction: that must then not be committed
+};
+
 // Share freely between threads. Shares the service.
 class Guard {
  public:
   // A policy that check_policy refuses throws Exception: a programming error, found at start.
-  Guard(std::shared_ptr<IdempotencyService> service, Policy policy = {});
+  Guard(std::shared_ptr<IdempotencyService> service, Policy policy = {},
+        StoreErrors errors = StoreErrors::answered);
   ~Guard();  // every Exchange must be gone
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -163,6 +170,7 @@ class Guard {
 
   std::shared_ptr<IdempotencyService> service_;
   const Policy policy_;
+  const StoreErrors errors_;
   std::unique_ptr<Timers> renewals_;
 };
 
