@@ -13,7 +13,15 @@ constexpr Micros kComeBackSoon = std::chrono::seconds(1);
 Answer answer_of_error(const Error& error) {
   if (error.code == errc::invalid_argument) return answer_of(Reason::bad_scope);
   if (error.code == errc::corrupt) return answer_of(Reason::result_corrupt);
-  Answer answer = answer_of(Reason::store_unavailable);
+  Answer answer =
+      answer_of(Reason::store_unavailable,
+                error.code == errc::unknown
+                    ? "Nothing was done, but the key may have been taken down: for a "
+                      "while it may be answered 409. Send the same request again later, "
+                      "with the same key."
+                    : "Nothing was done now; whether an earlier request with this key "
+                      "took effect is not known here. Send the same request again "
+                      "later, with the same key.");
   answer.response.headers.push_back({"Retry-After", retry_after_seconds(kComeBackSoon)});
   return answer;
 }

@@ -143,6 +143,9 @@ class Guard {
   // One claim that never waits.
   [[nodiscard]] Decision claim(const Request& request, const CallOptions& options = {});
 
+  // What a claim of the service, made elsewhere, means for its request.
+  [[nodiscard]] Decision decide(const Request& request, result<ClaimOutcome> claimed);
+
   // The handler answered. 408, 425, 429 and 5xx are a failure that may be retried and are not kept
   // for replay; everything else becomes the first result. If the store cannot be told, the
   // handler's response is sent all the same: refusing it would make the sender send again.
@@ -161,7 +164,6 @@ class Guard {
   [[nodiscard]] const Policy& policy() const { return policy_; }
 
  private:
-  [[nodiscard]] Decision decide(const Request& request, result<ClaimOutcome> claimed);
   // A stored text as a response; `failure`: it is the reason of a failure.
   [[nodiscard]] Answer replay(const Request& request, std::string_view stored, bool failure) const;
   [[nodiscard]] Finished complete(Exchange::State& state, const ResponseView& response);
