@@ -22,11 +22,11 @@ class ServeStoreTest : public ServeTest {
     BeastRequest get{boost::beast::http::verb::get, "/metrics", 11};
     return fetch(port, get).body();
   }
-  // Sends it again and again until it is answered by the upstream, or from its result.
+  // Sends it again and again until it is answered by the upstream, or from its result, or in doubt.
   static BeastResponse send_until_done(std::uint16_t port, const BeastRequest& request) {
     for (;;) {
       BeastResponse response = fetch(port, request);
-      if (response.result_int() != 409) return response;
+      if (code(response) != "in_progress") return response;
     }
   }
 };
