@@ -38,7 +38,33 @@ void erase_hop_by_hop(Fields& fields) {
   for (const field name : kHopByHop) fields.erase(name);
 }
 
+bool is_chunked(std::string_view coding) { return http::same_header(coding, "chunked"); }
+
 }  // namespace
+
+std::vector<std::string> transfer_codings(const beast_http::fields& fields) {
+  std::vector<std::string> codings;
+  for (auto [line, end] = fields.equal_range(field::transfer_encoding); line != end; ++line) {
+    const std::size_t before = codings.size();
+    for (const auto& [name, parameters] : beast_http::ext_list(line->value())) {
+      // RFC 9112 §7.1: chunked has no parameters; with some it is a coding that nobody knows.
+      const bool plain = parameters.begin() == parameters.end();
+      codings.emplace_back(plain ? std::string(name) : std::string());
+    }
+    if (codings.size() == before) codings.emplace_back();
+  }
+  return codings;
+}
+
+std::optional<Objection> framing_objection_to(const http::BeastRequest& request) {
+  const auto codings = transfer_codings(request);
+  if (codings.empty()) return std::nullopt;
+  if (request.version() < 11 || !is_chunked(codings.back())) {
+    return Objection{400, "malformed", "The end of the request's body cannot be told"};
+  }
+  if (codings.size() == 1) return std::nullopt;
+  return Objection{501, "not_implemented", "The transfer coding is not known here"};
+}
 
 std::optional<Objection> objection_to(const http::BeastRequest& request) {
   if (request.method() == beast_http::verb::connect) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "idem/http_beast.hpp"
 
@@ -19,6 +20,13 @@ struct Objection {
   std::string_view title;
 };
 [[nodiscard]] std::optional<Objection> objection_to(const http::BeastRequest& request);
+
+// The same of its framing, to be asked before the body is read. Only `chunked` is decoded here (RFC
+// 9112 §6.1): behind any other coding the next request would begin where nobody can tell.
+[[nodiscard]] std::optional<Objection> framing_objection_to(const http::BeastRequest& request);
+
+// The transfer codings of a message, in order; a line that is no list counts as one unknown coding.
+[[nodiscard]] std::vector<std::string> transfer_codings(const boost::beast::http::fields& fields);
 
 // Path and query of a target in origin or absolute form; empty if it is neither.
 [[nodiscard]] std::string_view path_of(std::string_view target);

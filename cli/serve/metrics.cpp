@@ -6,6 +6,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kTold{"executed", "passed", "answered", "refused"};
 constexpr std::array<std::string_view, 5> kEnds{"answered", "not_sent", "cut", "timed_out",
                                                 "too_large"};
+constexpr std::array<std::string_view, 2> kLateEnds{"released", "given_up"};
 
 void family(std::string& text, std::string_view name, std::string_view type,
             std::string_view help) {
@@ -41,6 +42,13 @@ std::string Metrics::text(const Counters& service) const {
   sample(text, "idem_serve_upstream_reused_total", "", "", reused_);
   family(text, "idem_serve_waited_total", "counter", "Duplicates that waited for the first result");
   sample(text, "idem_serve_waited_total", "", "", waited_);
+  family(text, "idem_serve_late_claims_total", "counter",
+         "Claims of requests that were not forwarded, found in the store later");
+  for (std::size_t i = 0; i < kLateEnds.size(); ++i) {
+    sample(text, "idem_serve_late_claims_total", "end", kLateEnds[i], late_[i]);
+  }
+  family(text, "idem_serve_late_claims", "gauge", "Claims that are looked for now");
+  sample(text, "idem_serve_late_claims", "", "", late_claims_);
   family(text, "idem_serve_connections", "gauge", "Client connections now");
   sample(text, "idem_serve_connections", "", "", static_cast<std::uint64_t>(connections_.load()));
   family(text, "idem_service_total", "counter", "What the verbs answered");

@@ -29,12 +29,21 @@ enum class UpstreamEnd : std::uint8_t {
   kCount,
 };
 
+// What became of a claim that the store may have taken down too late for its request.
+enum class LateEnd : std::uint8_t {
+  released,
+  given_up,  // too many at once, or the proxy ended: `idem key list --stuck` may show it
+  kCount,
+};
+
 // Thread safe.
 class Metrics {
  public:
   void count(Told told) { add(told_[static_cast<std::size_t>(told)]); }
   void count(http::Reason reason) { add(reasons_[static_cast<std::size_t>(reason)]); }
   void count(UpstreamEnd end) { add(upstream_[static_cast<std::size_t>(end)]); }
+  void count(LateEnd end) { add(late_[static_cast<std::size_t>(end)]); }
+  void set_late_claims(std::size_t number) { late_claims_ = number; }
   void count_reused() { add(reused_); }
   void count_waited() { add(waited_); }
   void connection_opened() { ++connections_; }
@@ -51,6 +60,8 @@ class Metrics {
   std::array<Number, static_cast<std::size_t>(Told::kCount)> told_{};
   std::array<Number, static_cast<std::size_t>(http::Reason::bad_scope) + 1> reasons_{};
   std::array<Number, static_cast<std::size_t>(UpstreamEnd::kCount)> upstream_{};
+  std::array<Number, static_cast<std::size_t>(LateEnd::kCount)> late_{};
+  Number late_claims_{0};
   Number reused_{0};
   Number waited_{0};
   std::atomic<std::int64_t> connections_{0};

@@ -67,7 +67,8 @@ Shared::Shared(ServeOptions its_options, std::shared_ptr<http::Guard> its_guard,
       router(options.routes, guard->policy().key),
       authority(std::move(its_authority)),
       store(store_threads),
-      waiting(guard->service(), store) {
+      waiting(guard->service(), store),
+      late(guard->service(), metrics) {
   if (options.on_5xx == OnDoubt::hold || options.on_cut == OnDoubt::hold) {
     claims.policy.on_lapsed = OnLapsed::hold;
   }
@@ -94,6 +95,10 @@ class Server::Impl {
       works_.emplace_back(workers_.back()->context.get_executor());
     }
     acceptor_ = std::make_unique<tcp::acceptor>(first().context);
+    late_timer_ = std::make_unique<asio::steady_timer>(first().context);
+    shared_.late.on_watch = [this] {
+      asio::post(first().context, [this] { late_timer_->cancel(); });
+    };
     sweep_timer_ = std::make_unique<asio::steady_timer>(first().context);
     grace_timer_ = std::make_unique<asio::steady_timer>(first().context);
     signals_ = std::make_unique<asio::signal_set>(first().context);
@@ -119,6 +124,7 @@ class Server::Impl {
     port_ = acceptor_->local_endpoint().port();
     asio::co_spawn(first().context, accept(), asio::detached);
     asio::co_spawn(first().context, sweep(), asio::detached);
+    asio::co_spawn(first().context, look_for_late_claims(), asio::detached);
     for (const auto& worker : workers_) {
       threads_.emplace_back([&context = worker->context] { context.run(); });
     }
@@ -133,6 +139,7 @@ class Server::Impl {
       error_code ignored;
       acceptor_->close(ignored);
       sweep_timer_->cancel();
+      late_timer_->cancel();
       signals_->cancel(ignored);
       asio::co_spawn(first().context, end_grace(), asio::detached);
     });
@@ -150,6 +157,8 @@ class Server::Impl {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
     shared_.store.join();
+    const Clock& clock = shared_.guard->service().clock();
+    shared_.late.look_for_the_last_time(clock.now() + shared_.options.grace.micros());
   }
 
   void stop_on_signals() {
@@ -228,11 +237,21 @@ class Server::Impl {
     }
   }
 
+  asio::awaitable<void> look_for_late_claims() {
+    auto look = [this] { return shared_.late.look(); };
+    while (!stopping_) {
+      late_timer_->expires_after(shared_.late.until_due());
+      (void)co_await late_timer_->async_wait(kTuple);  // cut short by a new one, and by stop()
+      while (!stopping_ && co_await shared_.store.run(look)) {
+      }
+    }
+  }
+
   Shared shared_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<asio::executor_work_guard<asio::io_context::executor_type>> works_;
   std::unique_ptr<tcp::acceptor> acceptor_;
-  std::unique_ptr<asio::steady_timer> sweep_timer_, grace_timer_;
+  std::unique_ptr<asio::steady_timer> sweep_timer_, late_timer_, grace_timer_;
   std::unique_ptr<asio::signal_set> signals_;
   std::vector<std::thread> threads_;
   std::atomic<bool> stopping_{false};

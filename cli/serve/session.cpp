@@ -86,6 +86,9 @@ asio::awaitable<std::optional<http::Response>> Session::read(Parser& parser) {
     if (is_over(head_error)) co_return silence();
     co_return malformed(head_error);
   }
+  if (const auto objection = framing_objection_to(parser.get())) {
+    co_return http::problem(objection->status, objection->code, objection->title, "");
+  }
   if (const auto length = parser.content_length(); length && *length > options.request_bytes_max) {
     co_return malformed(beast_http::error::body_limit);
   }

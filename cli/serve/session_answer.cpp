@@ -117,7 +117,14 @@ asio::awaitable<http::Decision> Session::claim(const Request& keyed) {
   const Policy& policy = guard.service().policy(keyed.key.biz_type);
   const Clock& clock = guard.service().clock();
   const Time deadline = clock.now() + policy.wait.micros();
-  auto try_once = [&] { return guard.claim(keyed, shared_.claims); };
+  CallOptions options = shared_.claims;
+  auto try_once = [&] {
+    options.owner = Owner::random();
+    auto claimed = guard.service().claim(keyed, options);
+    const bool may_come = !claimed && claimed.error().code == errc::unknown;
+    if (may_come) shared_.late.watch(keyed.key, *options.owner);
+    return guard.decide(keyed, std::move(claimed));
+  };
   for (bool waited = false;; waited = true) {
     http::Decision decision = co_await shared_.store.run(try_once);
     const auto* other = std::get_if<http::Answer>(&decision);

@@ -6,6 +6,8 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include "forward.hpp"
+
 namespace idem::serve {
 namespace {
 
@@ -101,6 +103,12 @@ asio::awaitable<UpstreamAnswer> Upstream::send_on(Stream& stream, const http::Be
     if (interim && parser.get().result_int() != 101) continue;  // RFC 9110 §15.2
     if (head_error || interim) {
       ended(head_error);
+      co_return answer;
+    }
+    // Not asked for, and what it would decode to is not known.
+    if (const auto codings = transfer_codings(parser.get());
+        codings.size() > 1 || (codings.size() == 1 && !parser.chunked())) {
+      ended(beast::http::error::bad_transfer_encoding);
       co_return answer;
     }
     if (const auto length = parser.content_length(); length && *length > options_.body_bytes_max) {

@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <set>
 
+#include "late_claims.hpp"
 #include "metrics.hpp"
 #include "router.hpp"
 #include "store_calls.hpp"
@@ -21,6 +22,7 @@ struct Shared {
   Metrics metrics;
   StoreCalls store;
   WaitRoom waiting;
+  LateClaims late;
   CallOptions claims;  // what every claim is made with
 
   Shared(ServeOptions its_options, std::shared_ptr<http::Guard> its_guard,

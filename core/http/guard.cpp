@@ -13,7 +13,15 @@ constexpr Micros kComeBackSoon = std::chrono::seconds(1);
 Answer answer_of_error(const Error& error) {
   if (error.code == errc::invalid_argument) return answer_of(Reason::bad_scope);
   if (error.code == errc::corrupt) return answer_of(Reason::result_corrupt);
-  Answer answer = answer_of(Reason::store_unavailable);
+  Answer answer =
+      answer_of(Reason::store_unavailable,
+                error.code == errc::unknown
+                    ? "Nothing was done, but the key may have been taken down: for a "
+                      "while it may be answered 409. Send the same request again later, "
+                      "with the same key."
+                    : "Nothing was done now; whether an earlier request with this key "
+                      "took effect is not known here. Send the same request again "
+                      "later, with the same key.");
   answer.response.headers.push_back({"Retry-After", retry_after_seconds(kComeBackSoon)});
   return answer;
 }
@@ -27,9 +35,10 @@ Answer answer_later(Reason reason, Micros left) {
 
 }  // namespace
 
-Guard::Guard(std::shared_ptr<IdempotencyService> service, Policy policy)
+Guard::Guard(std::shared_ptr<IdempotencyService> service, Policy policy, StoreErrors errors)
     : service_(std::move(service)),
       policy_(std::move(policy)),
+      errors_(errors),
       renewals_(service_->clock().timers()) {
   if (const auto checked = check_policy(policy_); !checked) throw Exception(checked.error());
 }
@@ -83,6 +92,7 @@ Decision Guard::claim(const Request& request, const CallOptions& options) {
 }
 
 Decision Guard::decide(const Request& request, result<ClaimOutcome> claimed) {
+  if (!claimed && errors_ == StoreErrors::thrown) throw Exception(claimed.error());
   if (!claimed) return answer_of_error(claimed.error());
   struct Visitor {
     Guard& guard;
@@ -150,6 +160,7 @@ Finished Guard::complete(Exchange::State& state, const ResponseView& response) {
   const auto done =
       service_->complete(state.lease, encode_response(response, policy_.stored_headers, bytes_max));
   Finished finished;
+  if (!done && errors_ == StoreErrors::thrown) throw Exception(done.error());
   if (!done) return finished;
   if (std::holds_alternative<Completed>(*done)) {
     if (state.lease.kind() != ClaimKind::bypass) add_ttl(request, finished.add);
@@ -168,6 +179,7 @@ Finished Guard::fail(Exchange::State& state, const ResponseView& response) {
   const std::string reason = encode_response(response, policy_.stored_headers, kReasonBytesMax);
   const auto failed = service_->fail(state.lease, FailKind::retryable, reason);
   Finished finished;
+  if (!failed && errors_ == StoreErrors::thrown) throw Exception(failed.error());
   if (!failed) return finished;
   if (const auto* lost = std::get_if<Lost>(&*failed); lost != nullptr && lost->result) {
     finished.instead = replay(state.lease.request(), *lost->result, false).response;

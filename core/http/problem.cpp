@@ -34,11 +34,8 @@ constexpr std::array kAnswers{
               "It may have taken effect and is not repeated until its end is found out."},
     Answering{Reason::attempts_exhausted, 409, "attempts_exhausted", "No attempt is left",
               "The request was tried as often as allowed."},
-    Answering{
-        Reason::store_unavailable, 503, "store_unavailable",
-        "Idempotency keys cannot be checked now",
-        "Whether the first request took effect is not known here. Send the same request again "
-        "later, with the same key."},
+    Answering{Reason::store_unavailable, 503, "store_unavailable",
+              "Idempotency keys cannot be checked now", ""},
     Answering{Reason::result_corrupt, 500, "result_corrupt", "The stored response is damaged",
               "The request was handled before; its response cannot be shown."},
     Answering{Reason::bad_scope, 500, "bad_scope", "The idempotency key cannot be scoped",

@@ -11,7 +11,10 @@
 #include "idem/testing/story.hpp"
 
 using namespace std::chrono_literals;
-using namespace idem::testing;  // NOLINT: the matchers
+using namespace idem::matchers;  // NOLINT
+using idem::testing::Kind;
+using idem::testing::RetryAfter;
+using idem::testing::story;
 
 // [embedded]
 TEST(Payment, ACrashedAttemptIsRunAgainOnceItsLeaseIsOver) {
@@ -23,7 +26,7 @@ TEST(Payment, ACrashedAttemptIsRunAgainOnceItsLeaseIsOver) {
   const idem::Request request{"k1", idem::Fingerprint::of_bytes("100")};
 
   { auto crashed = service.claim(request); }  // its process died: nobody reports on it
-  EXPECT_THAT(service.claim(request), IsInProgress());
+  EXPECT_THAT(service.claim(request), InProgress());
   clock.advance(600s);  // at the lease's end, not after it: the lease is over
   EXPECT_THAT(service.execute(request, [](idem::Attempt&) { return std::string("ok:100"); }),
               ExecutedWith("ok:100"));
@@ -51,10 +54,10 @@ class Embedded : public ::testing::Test {
 
 TEST_F(Embedded, EveryAnswerHasItsMatcher) {
   auto first = service_.claim(request_);
-  EXPECT_THAT(first, IsClaimed(Kind(idem::ClaimKind::fresh)));
-  EXPECT_THAT(service_.claim(request_), IsInProgress(RetryAfter(30s)));
-  EXPECT_THAT(service_.claim({"k1", idem::Fingerprint::of_bytes("999")}), IsMismatch());
-  EXPECT_THAT(service_.complete(std::get<idem::Claimed>(*first).lease, "ok:100"), IsCompleted());
+  EXPECT_THAT(first, Claimed(Kind(idem::ClaimKind::fresh)));
+  EXPECT_THAT(service_.claim(request_), InProgress(RetryAfter(30s)));
+  EXPECT_THAT(service_.claim({"k1", idem::Fingerprint::of_bytes("999")}), Mismatch());
+  EXPECT_THAT(service_.complete(std::get<idem::Claimed>(*first).lease, "ok:100"), Completed());
   EXPECT_THAT(service_.claim(request_), ReplayOf("ok:100"));
 }
 
@@ -63,11 +66,11 @@ TEST_F(Embedded, AFailureTellsTheStory) {
   auto first = service_.claim(request_);
   clock_.advance(10s);
   // [story]
-  EXPECT_NONFATAL_FAILURE(EXPECT_THAT(service_.claim(request_), IsClaimed())
+  EXPECT_NONFATAL_FAILURE(EXPECT_THAT(service_.claim(request_), Claimed())
                               << story(service_, request_.key),
                           "k1: processing, attempt 1, lease left 20s");
   // [/story]
-  EXPECT_THAT(service_.complete(std::get<idem::Claimed>(*first).lease, "ok:100"), IsCompleted());
+  EXPECT_THAT(service_.complete(std::get<idem::Claimed>(*first).lease, "ok:100"), Completed());
   EXPECT_NONFATAL_FAILURE(EXPECT_THAT(service_.claim(request_), ReplayOf("ok:200"))
                               << story(service_, request_.key),
                           "k1: success, attempt 1, result \"ok:100\"");
@@ -78,7 +81,7 @@ TEST_F(Embedded, AFailureTellsTheStory) {
 // Heartbeats, expiry, waiting: all of it happens in this thread, when the clock is advanced.
 TEST_F(Embedded, NeedsNoThread) {
   auto first = service_.claim(request_);
-  EXPECT_THAT(service_.wait(request_, 0s), IsInProgress());
+  EXPECT_THAT(service_.wait(request_, 0s), InProgress());
   clock_.advance(24h);
   std::ifstream status("/proc/self/status");
   std::string line;

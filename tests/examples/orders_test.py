@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The order service as its clients, its payment provider and its crashes see it.
 
-  orders_test.py SERVICE_BINARY      IDEM_NIGHTLY=1: 200 kills instead of 25
+  orders_test.py SERVICE_BINARY sqlite|mysql      IDEM_NIGHTLY=1: 400 kills instead of 50
 
 After every story: exactly one order, one stock decrement, one record per key, and every answer to one
 request is the first one, byte for byte.
@@ -9,6 +9,7 @@ request is the first one, byte for byte.
 import http.client
 import json
 import os
+import pathlib
 import random
 import signal
 import sqlite3
@@ -16,23 +17,75 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
+import urllib.parse
 
-BINARY = sys.argv.pop(1)
+BINARY = os.path.abspath(sys.argv.pop(1))
+DATABASE = sys.argv.pop(1)
+SERVICES = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "services"
 KILLS = 200 if os.environ.get("IDEM_NIGHTLY") else 25
 STOCK = 1000
+
+
+class Sqlite:
+    """A file in the directory of the test."""
+
+    def __init__(self, directory):
+        self.url = "sqlite:orders.db"
+        self.file = os.path.join(directory, "orders.db")
+
+    def ask(self, sql):
+        connection = sqlite3.connect(self.file, timeout=30)
+        try:
+            with connection:
+                return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+
+class Mysql:
+    """A database of its own on the private server of this program."""
+    server = None
+    made = 0
+
+    @classmethod
+    def start_server(cls, directory):
+        cls.environment = {**os.environ, "IDEM_SERVICES_DIR": os.path.join(directory, "s")}
+        answer = subprocess.run([SERVICES, "up", "mariadb"], env=cls.environment, check=True,
+                                capture_output=True, text=True).stdout
+        cls.server = urllib.parse.urlsplit(answer.split()[1]).port
+
+    @classmethod
+    def end_server(cls):
+        subprocess.run([SERVICES, "down"], env=cls.environment, check=True)
+
+    def __init__(self, _):
+        Mysql.made += 1
+        self.name = f"orders{Mysql.made}"
+        self.url = f"mysql://root@127.0.0.1:{Mysql.server}/{self.name}"
+        self.ask(f"CREATE DATABASE {self.name}", database="mysql")
+
+    def ask(self, sql, database=None):
+        answer = subprocess.run(
+            ["mariadb", "--no-defaults", "-h", "127.0.0.1", "-P", str(Mysql.server), "-u", "root",
+             "-N", "-B", database or self.name, "-e", sql],
+            check=True, capture_output=True, text=True, timeout=60).stdout
+        return [tuple(int(cell) if cell.isdigit() else cell for cell in line.split("\t"))
+                for line in answer.splitlines()]
 
 
 class Service:
     """The service process; may be killed and started again on the same database."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, url):
         self.directory = directory
+        self.url = url
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([BINARY, "0", "sqlite:orders.db"], cwd=self.directory,
-                                        stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([BINARY, "0"], cwd=self.directory, stdout=subprocess.PIPE,
+                                        text=True, env={**os.environ, "ORDERS_DB": self.url})
         line = self.process.stdout.readline()
         assert line.startswith("listening"), line
         self.port = int(line.rsplit(":", 1)[1])
@@ -65,20 +118,16 @@ class Service:
 class OrdersTest(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory(prefix="idem-orders-")
-        self.service = Service(self.directory.name)
-        self.ask("INSERT INTO stock VALUES ('book', ?)", STOCK)
+        self.database = (Mysql if DATABASE == "mysql" else Sqlite)(self.directory.name)
+        self.service = Service(self.directory.name, self.database.url)
+        self.ask(f"INSERT INTO stock VALUES ('book', {STOCK})")
 
     def tearDown(self):
         self.service.end()
         self.directory.cleanup()
 
-    def ask(self, sql, *values):
-        connection = sqlite3.connect(os.path.join(self.directory.name, "orders.db"), timeout=30)
-        try:
-            with connection:
-                return connection.execute(sql, values).fetchall()
-        finally:
-            connection.close()
+    def ask(self, sql):
+        return self.database.ask(sql)
 
     def assert_orders(self, *keys):
         """These orders, once each; so much stock is gone; a record for each, all successes."""
@@ -175,8 +224,13 @@ class OrdersTest(unittest.TestCase):
         self.assertEqual(set(answers), {(200, answers[0][1])})
         self.assertEqual(self.ask("SELECT state FROM orders"), [("PAID",)])
 
-    def send_until_killed(self, send, answers, delay):
-        """Two senders at work; the service is killed at some instant after they began."""
+    def send_until_killed(self, send, dice):
+        """Two senders at work; the service is killed at some instant after they began. Their answers.
+
+        The instants spread over twice the time that the service needs to answer, whatever it is here:
+        about half of them come too late.
+        """
+        answers = []
         begun = threading.Event()
 
         def sender():
@@ -190,36 +244,44 @@ class OrdersTest(unittest.TestCase):
         for thread in threads:
             thread.start()
         begun.wait()
-        threads[0].join(delay)
+        time.sleep(dice.uniform(0, self.window))
         self.service.end(signal.SIGKILL)
         for thread in threads:
             thread.join()
         self.service.start()
+        self.window *= 1.2 if len(answers) < 2 else 1 / 1.2
+        return answers
 
     def test_killed_at_random_instants(self):
         seed = random.randrange(2**32)
         dice = random.Random(seed)
         cut = 0
+        self.window = 0.02
         for n in range(KILLS):
             key = f"T{n:04}"
-            answers = []
-            self.send_until_killed(lambda: self.service.order(key)[:2], answers,
-                                   dice.uniform(0, 0.012))
+            answers = self.send_until_killed(lambda: self.service.order(key)[:2], dice)
             cut += len(answers) < 2
             answers.append(self.service.order(key)[:2])  # the client sends again
             self.assertEqual(len(set(answers)), 1, f"seed {seed}, kill {n}")
             self.assertEqual(answers[0][0], 201)
-            notices = []
-            self.send_until_killed(lambda: self.service.notice(key, 1, "PAID", "d")[:2], notices,
-                                   dice.uniform(0, 0.012))
+            notices = self.send_until_killed(
+                lambda: self.service.notice(key, 1, "PAID", "d")[:2], dice)
+            cut += len(notices) < 2
             notices.append(self.service.notice(key, 1, "PAID", "again")[:2])
             self.assertEqual(set(notices), {(200, notices[0][1])}, f"seed {seed}, kill {n}")
             self.assertTrue(json.loads(notices[0][1])["applied"])
         self.assert_orders(*(f"T{n:04}" for n in range(KILLS)))
         self.assertEqual(self.ask("SELECT DISTINCT state FROM orders"), [("PAID",)])
-        print(f"{2 * KILLS} kills, {cut} of {KILLS} orders cut before both answers, seed {seed}")
+        print(f"{DATABASE}: {2 * KILLS} kills, {cut} of them before both answers, seed {seed}")
         self.assertGreater(cut, 0)
 
 
 if __name__ == "__main__":
-    unittest.main()
+    with tempfile.TemporaryDirectory(prefix="idem-orders-") as scratch:
+        if DATABASE == "mysql":
+            Mysql.start_server(scratch)
+        try:
+            unittest.main()
+        finally:
+            if DATABASE == "mysql":
+                Mysql.end_server()

@@ -300,6 +300,34 @@ TEST_F(GuardTest, AStoreThatIsAwayIs503) {
   EXPECT_THAT(response.body, HasSubstr("\"code\":\"store_unavailable\""));
 }
 
+// A guard inside a transaction: what the store could not do must undo the business, too.
+TEST_F(GuardTest, OrTheErrorOfAStoreIsThrown) {
+  const auto faults = std::make_shared<testing::FaultStore>(store, clock);
+  ServiceOptions options;
+  options.clock = &clock;
+  Guard guard(std::make_shared<IdempotencyService>(faults, options), {}, StoreErrors::thrown);
+  const auto code_of = [](const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const Exception& error) {
+      return error.code();
+    }
+    return errc::internal;
+  };
+  faults->on_call(testing::Verb::insert, 1, testing::Fault::busy);
+  EXPECT_EQ(code_of([&] { (void)begin(guard, "k1"); }), errc::busy);
+  for (const unsigned status : {201U, 503U}) {
+    Decision first = begin(guard, "k1");
+    faults->on_call(testing::Verb::replace, 1, testing::Fault::busy);
+    Exchange& exchange = std::get<Proceed>(first).exchange;
+    EXPECT_EQ(code_of([&] {
+                (void)guard.finish(std::move(exchange), {status, {}, ""});
+              }),
+              errc::busy);
+    clock.advance(30s);  // nobody was told, so the lease ends by itself
+  }
+}
+
 TEST_F(GuardTest, ADamagedResponseIsNeverSent) {
   const auto guard = make_guard();
   Decision first = begin(*guard, "k1");

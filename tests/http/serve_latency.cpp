@@ -1,7 +1,9 @@
 // What `idem serve` adds to a request: the same requests straight to an upstream and through the
 // proxy, in turns, in one process on one machine.
 //
-//   serve_latency [REQUESTS]      prints p50 and p99 of both, and the differences
+//   serve_latency [REQUESTS [ROUNDS]]   per round p50 and p99 of both; the median of what was
+//   added,
+//                                       its least and its most, over the rounds
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +39,8 @@ long long share(std::vector<Micros>& sorted, double of) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int requests = argc > 1 ? std::atoi(argv[1]) : 5000;
+  const int requests = std::max(1, argc > 1 ? std::atoi(argv[1]) : 2000);
+  const int rounds = std::max(1, argc > 2 ? std::atoi(argv[2]) : 7);
   http::TinyServer upstream([](const http::BeastRequest&) { return http::reply(201, "done"); });
   ServeOptions options;
   options.listen = "127.0.0.1:0";
@@ -48,24 +51,25 @@ int main(int argc, char** argv) {
   http::TinyClient straight(upstream.port());
   http::TinyClient through(server->port());
 
-  std::vector<Micros> alone;
-  std::vector<Micros> proxied;
-  const int warm = requests / 10;
-  for (int i = 0; i < warm + requests; ++i) {
-    const auto request = http::post("/pay", "k" + std::to_string(i), "body");
-    const Micros a = timed(straight, request);
-    const Micros b = timed(through, request);
-    if (i < warm) continue;
-    alone.push_back(a);
-    proxied.push_back(b);
-  }
-  std::sort(alone.begin(), alone.end());
-  std::sort(proxied.begin(), proxied.end());
-  for (const double of : {0.5, 0.99}) {
-    const auto a = share(alone, of);
-    const auto b = share(proxied, of);
+  std::vector<Micros> added;
+  for (int round = 0; round <= rounds; ++round) {  // the first one warms up
+    std::vector<Micros> alone;
+    std::vector<Micros> proxied;
+    for (int i = 0; i < requests; ++i) {
+      const auto request = http::post("/pay", std::to_string(round) + "-" + std::to_string(i), "b");
+      alone.push_back(timed(straight, request));
+      proxied.push_back(timed(through, request));
+    }
+    std::sort(alone.begin(), alone.end());
+    std::sort(proxied.begin(), proxied.end());
+    if (round == 0) continue;
+    added.emplace_back(share(proxied, 0.5) - share(alone, 0.5));
     std::printf(
-        "p%-4g upstream alone %lld us, through idem serve (memory:) %lld us, added %lld us\n",
-        of * 100, a, b, b - a);
+        "round %d: upstream alone p50 %lld p99 %lld us, through idem serve (memory:) p50 %lld "
+        "p99 %lld us\n",
+        round, share(alone, 0.5), share(alone, 0.99), share(proxied, 0.5), share(proxied, 0.99));
   }
+  std::sort(added.begin(), added.end());
+  std::printf("added to p50: median %lld us, least %lld, most %lld over %d rounds of %d requests\n",
+              share(added, 0.5), share(added, 0), share(added, 1), rounds, requests);
 }

@@ -4,88 +4,16 @@
 #include <atomic>
 #include <boost/beast/http.hpp>
 #include <future>
-#include <latch>
-#include <map>
 #include <random>
 
-#include "idem/testing/reference_store.hpp"
 #include "router.hpp"
-#include "server.hpp"
-#include "tiny_http.hpp"
+#include "serve_fixture.hpp"
 
 namespace idem::serve {
 namespace {
 
-using namespace std::chrono_literals;
-using http::BeastRequest;
-using http::BeastResponse;
-using http::fetch;
-using http::post;
-using http::reply;
-using http::TinyClient;
-using http::TinyServer;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-class ServeTest : public ::testing::Test {
- protected:
-  // What the upstream does; counts how often each body was acted upon.
-  TinyServer::Handler act = [](const BeastRequest&) { return reply(201, "done"); };
-  std::mutex mutex;
-  std::map<std::string, int> runs;
-  std::vector<BeastRequest> seen;
-  std::latch running{1}, go_on{1};  // of hold_upstream(); they outlive the upstream's threads
-  TinyServer upstream{[this](const BeastRequest& request) {
-    {
-      const std::lock_guard lock(mutex);
-      ++runs[request.body()];
-      seen.push_back(request);
-    }
-    return act(request);
-  }};
-  std::shared_ptr<testing::ReferenceStore> store =
-      std::make_shared<testing::ReferenceStore>(system_clock());
-  ServiceOptions service_options;
-  ServeOptions options;
-  http::Policy policy;
-  std::shared_ptr<http::Guard> guard;
-  std::unique_ptr<Server> server;
-
-  void TearDown() override {
-    if (!go_on.try_wait()) go_on.count_down();
-  }
-
-  // The upstream's only run says that it is running, and does not answer before `go_on`.
-  void hold_upstream(std::string_view body = "done") {
-    act = [this, body](const BeastRequest&) {
-      running.count_down();
-      go_on.wait();
-      return reply(201, body);
-    };
-  }
-
-  std::uint16_t start() {
-    options.listen = "127.0.0.1:0";
-    options.upstream = "http://127.0.0.1:" + std::to_string(upstream.port());
-    guard = std::make_shared<http::Guard>(
-        std::make_shared<IdempotencyService>(store, service_options), policy);
-    auto started = Server::start(options, guard);
-    if (!started) throw std::runtime_error(started.error().message);
-    server = std::move(*started);
-    return server->port();
-  }
-  static std::string code(const BeastResponse& response) {
-    const std::size_t at = response.body().find("\"code\":\"");
-    if (at == std::string::npos) return "(none)";
-    return response.body().substr(at + 8, response.body().find('"', at + 8) - at - 8);
-  }
-  int total_runs() {
-    const std::lock_guard lock(mutex);
-    int total = 0;
-    for (const auto& [body, count] : runs) total += count;
-    return total;
-  }
-};
 
 TEST_F(ServeTest, TheTableOfStatuses) {
   const auto port = start();
@@ -341,6 +269,66 @@ TEST_F(ServeTest, WhatIsNotHttpIs400) {
       http::fetch_bytes(port, "CONNECT a:1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
       StartsWith("HTTP/1.1 501"));
   EXPECT_EQ(total_runs(), 0);
+}
+
+// RFC 9112 §6.1: a body whose end two servers see at two places hides a request.
+TEST_F(ServeTest, TransferCodingsOtherThanChunkedAreRefused) {
+  const auto port = start();
+  const auto sent = [&](const std::string& codings, const char* version = "1.1") {
+    const std::string hidden =
+        "POST /hidden HTTP/1.1\r\nHost: a\r\nIdempotency-Key: h\r\n"
+        "Content-Length: 6\r\nConnection: close\r\n\r\nhidden";
+    return http::fetch_bytes(port, std::string("POST /pay HTTP/") + version +
+                                       "\r\nHost: a\r\nIdempotency-Key: k\r\n" + codings +
+                                       "\r\n0\r\n\r\n" + hidden);
+  };
+  for (const char* codings :
+       {"Transfer-Encoding: gzip\r\n", "Transfer-Encoding: identity\r\n",
+        "Transfer-Encoding: chunked, gzip\r\n", "Transfer-Encoding: xchunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        "Transfer-Encoding: chunked;a=b\r\n", "Transfer-Encoding: ,\r\n"}) {
+    EXPECT_THAT(sent(codings), StartsWith("HTTP/1.1 400")) << codings;
+  }
+  for (const char* codings : {"Transfer-Encoding: gzip, chunked\r\n",
+                              "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+                              "Transfer-Encoding: chunked, chunked\r\n"}) {
+    const std::string answer = sent(codings);
+    EXPECT_THAT(answer, ::testing::AnyOf(StartsWith("HTTP/1.1 501"), StartsWith("HTTP/1.1 400")))
+        << codings;
+    EXPECT_THAT(answer, HasSubstr("Connection: close\r\n")) << codings;
+  }
+  EXPECT_THAT(sent("Transfer-Encoding: chunked\r\n", "1.0"), StartsWith("HTTP/1.1 400"));
+  EXPECT_EQ(total_runs(), 0);
+  EXPECT_THAT(sent("Transfer-Encoding: CHUNKED\r\n"), StartsWith("HTTP/1.1 201"));
+  EXPECT_EQ(runs["hidden"], 1);  // pipelined, and a request of its own
+}
+
+// An upstream that codes its answer in a way nobody asked for: it has acted, its answer is not one.
+TEST_F(ServeTest, AnAnswerInAnUnknownCodingIsHeld) {
+  act = [](const BeastRequest&) {
+    BeastResponse response = reply(201, "done");
+    response.set("Transfer-Encoding", "gzip, chunked");
+    return response;
+  };
+  const auto port = start();
+  EXPECT_EQ(code(fetch(port, post("/pay", "k", "a"))), "upstream_in_doubt");
+  EXPECT_EQ(total_runs(), 1);
+}
+
+// A client names headers that are for the next hop only; the key is not its to take away.
+TEST_F(ServeTest, AConnectionHeaderTakesNoKeyAway) {
+  const auto port = start();
+  for (const char* named : {"Idempotency-Key", "close, idempotency-key", "Host, Idempotency-KEY"}) {
+    BeastRequest request = post("/pay", named, "a");
+    request.set("Idempotency-Key", "\"k" + std::to_string(seen.size()) + "\"");
+    request.set("Connection", named);
+    EXPECT_EQ(fetch(port, request).result_int(), 201U) << named;
+    ASSERT_FALSE(seen.empty());
+    EXPECT_EQ(seen.back()["Idempotency-Key"], request["Idempotency-Key"]) << named;
+    EXPECT_EQ(seen.back()["Host"], "test") << named;
+    EXPECT_EQ(seen.back().count("Connection"), 0U) << named;
+  }
+  EXPECT_EQ(seen.size(), 3U);
 }
 
 TEST_F(ServeTest, AClientMayBeAskedToContinue) {

@@ -117,11 +117,18 @@ struct Finished {
   std::vector<Header> add;          // else: the handler's, and these headers
 };
 
+// What becomes of an error of the store.
+enum class StoreErrors : std::uint8_t {
+  answered,  // begin: a 503; finish: the handler's response is sent all the same
+  thrown,    // as Exception. For a guard inside a transaction: that must then not be committed
+};
+
 // Share freely between threads. Shares the service.
 class Guard {
  public:
   // A policy that check_policy refuses throws Exception: a programming error, found at start.
-  Guard(std::shared_ptr<IdempotencyService> service, Policy policy = {});
+  Guard(std::shared_ptr<IdempotencyService> service, Policy policy = {},
+        StoreErrors errors = StoreErrors::answered);
   ~Guard();  // every Exchange must be gone
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -135,6 +142,9 @@ class Guard {
 
   // One claim that never waits.
   [[nodiscard]] Decision claim(const Request& request, const CallOptions& options = {});
+
+  // What a claim of the service, made elsewhere, means for its request.
+  [[nodiscard]] Decision decide(const Request& request, result<ClaimOutcome> claimed);
 
   // The handler answered. 408, 425, 429 and 5xx are a failure that may be retried and are not kept
   // for replay; everything else becomes the first result. If the store cannot be told, the
@@ -154,7 +164,6 @@ class Guard {
   [[nodiscard]] const Policy& policy() const { return policy_; }
 
  private:
-  [[nodiscard]] Decision decide(const Request& request, result<ClaimOutcome> claimed);
   // A stored text as a response; `failure`: it is the reason of a failure.
   [[nodiscard]] Answer replay(const Request& request, std::string_view stored, bool failure) const;
   [[nodiscard]] Finished complete(Exchange::State& state, const ResponseView& response);
@@ -163,6 +172,7 @@ class Guard {
 
   std::shared_ptr<IdempotencyService> service_;
   const Policy policy_;
+  const StoreErrors errors_;
   std::unique_ptr<Timers> renewals_;
 };
 

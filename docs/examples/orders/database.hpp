@@ -1,8 +1,9 @@
 // What the order service needs of a database: one connection, its transactions, and an idempotency
-// store inside them. One implementation per database (sqlite_database.cpp).
+// store inside them. One implementation per database: sqlite_database.cpp, mysql_database.cpp.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,12 +12,13 @@
 #include <variant>
 
 #include "idem/store.hpp"
+#include "idem/store_url.hpp"
 
 namespace orders {
 
 using Value = std::variant<std::int64_t, std::string_view>;
 
-// Used by one thread at a time. What goes wrong throws std::runtime_error.
+// Used by one thread at a time. What goes wrong throws; the connection is then of no more use.
 class Database {
  public:
   Database() = default;
@@ -27,33 +29,26 @@ class Database {
   // On this connection: what it writes lasts if and only if the transaction commits.
   [[nodiscard]] virtual idem::StorePtr store() = 0;
 
-  // One writer at a time: others wait at their begin, and then see what was committed.
-  virtual void begin() = 0;
-  virtual void commit() = 0;
-  virtual void rollback() noexcept = 0;
+  // Runs `unit` in a transaction: committed if it answers true, rolled back if it answers false or
+  // throws. What the database undoes for another transaction's sake is run again, from its start.
+  virtual void transact(const std::function<bool()>& unit) = 0;
 
-  // '?' stands for the values. Returns the number of rows that changed.
+  // '?' stands for the values. Returns the number of rows that changed; the service's updates
+  // change every row they match.
   virtual std::int64_t execute(std::string_view sql, std::span<const Value> values) = 0;
   // The first column of the first row; nullopt: no row.
   [[nodiscard]] virtual std::optional<std::string> text(std::string_view sql,
                                                         std::span<const Value> values) = 0;
+  // The column type of names that are compared byte for byte, as keys are.
+  [[nodiscard]] virtual std::string_view name_type() const = 0;
 };
 
-// "sqlite:FILE", as idem::open takes it. Makes the tables of idem and of the order service if they
-// are not there.
+// "sqlite:FILE" or "mysql://USER:PASSWORD@HOST:PORT/DATABASE", as idem::open takes it.
 [[nodiscard]] std::unique_ptr<Database> connect(const std::string& url);
-[[nodiscard]] std::unique_ptr<Database> connect_sqlite(const std::string& url);
+[[nodiscard]] std::unique_ptr<Database> connect_sqlite(const idem::StoreUrl& url);
+[[nodiscard]] std::unique_ptr<Database> connect_mysql(const idem::StoreUrl& url);
 
-inline constexpr std::string_view kSchema[] = {
-    "CREATE TABLE IF NOT EXISTS stock ("
-    "  item VARCHAR(64) PRIMARY KEY,"
-    "  num  BIGINT NOT NULL CHECK (num >= 0))",
-    "CREATE TABLE IF NOT EXISTS orders ("
-    "  trade_no VARCHAR(128) NOT NULL,"
-    "  item     VARCHAR(64) NOT NULL,"
-    "  count    BIGINT NOT NULL,"
-    "  state    VARCHAR(16) NOT NULL,"
-    "  CONSTRAINT uk_trade_no UNIQUE (trade_no))",
-};
+// Makes the tables of idem and of the order service if they are not there.
+void make_tables(const std::string& url);
 
 }  // namespace orders

@@ -1,7 +1,7 @@
 // The order service over HTTP:  orders PORT [DATABASE]
 //
-// DATABASE: sqlite:FILE; default: the variable ORDERS_DB, else sqlite:orders.db. PORT 0: a free
-// one, printed.
+// DATABASE: sqlite:FILE or mysql://USER:PASSWORD@HOST:PORT/DATABASE; default: the variable
+// ORDERS_DB, else sqlite:orders.db. PORT 0: a free one, printed.
 #include <cstdlib>
 #include <iostream>
 
@@ -31,6 +31,7 @@ httplib::Server::Handler create(orders::Sessions& sessions) {
   return [&sessions](const Request& request, Response& response) {
     try {
       sessions.transact([&](orders::Session& session) {
+        response = Response();  // a transaction may be run again
         const auto guarded = idem::http::guarded(
             session.guard, idem::http::Scope{.biz_type = "order"},
             [&](const Request& asked, Response& made) {
@@ -67,7 +68,7 @@ int main(int argc, char** argv) {
   std::string url = variable != nullptr ? variable : "sqlite:orders.db";
   if (argc > 2) url = argv[2];
   try {
-    (void)orders::connect(url);  // makes the tables, or says what is wrong
+    orders::make_tables(url);
     orders::Sessions sessions(url);
     httplib::Server server;
     server.Post("/orders", create(sessions));

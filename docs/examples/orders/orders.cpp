@@ -52,7 +52,7 @@ Json apply(Session& session, const Notice& notice) {
 Session::Session(const std::string& url)
     : database(connect(url)),
       service(std::make_shared<idem::IdempotencyService>(database->store(), options())),
-      guard(service),
+      guard(service, {}, idem::http::StoreErrors::thrown),
       sequences(database->store()) {}
 
 void Sessions::transact(const std::function<bool(Session&)>& unit) {
@@ -65,17 +65,7 @@ void Sessions::transact(const std::function<bool(Session&)>& unit) {
     }
   }
   if (!session) session = std::make_unique<Session>(url_);
-  session->database->begin();
-  try {
-    if (unit(*session)) {
-      session->database->commit();
-    } else {
-      session->database->rollback();
-    }
-  } catch (...) {
-    session->database->rollback();
-    throw;
-  }
+  session->database->transact([&] { return unit(*session); });
   const std::lock_guard guard(mutex_);
   idle_.push_back(std::move(session));
 }

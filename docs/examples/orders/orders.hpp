@@ -39,7 +39,7 @@ struct Session {
 class Sessions {
  public:
   explicit Sessions(std::string url) : url_(std::move(url)) {}
-  // Runs `unit` in a transaction of its own: committed if it answers true.
+  // Runs `unit` in a transaction of its own, as Database::transact does.
   void transact(const std::function<bool(Session&)>& unit);
 
  private:

@@ -3,20 +3,16 @@
 #include <stdexcept>
 
 #include "database.hpp"
-#include "idem/open.hpp"
 #include "idem/sqlite_store.hpp"
-#include "idem/store_url.hpp"
 
 namespace orders {
 namespace {
 
 class SqliteDatabase final : public Database {
  public:
-  SqliteDatabase(const std::string& url, const std::string& path) {
-    (void)idem::open(url).value();  // makes the record's table
+  explicit SqliteDatabase(const std::string& path) {
     if (sqlite3_open(path.c_str(), &handle_) != SQLITE_OK) broken("open " + path);
     for (const char* pragma : {"PRAGMA busy_timeout=10000", "PRAGMA synchronous=FULL"}) run(pragma);
-    for (const std::string_view table : kSchema) execute(table, {});
     store_ = idem::sqlite_in_transaction(handle_).value();
   }
   ~SqliteDatabase() override {
@@ -25,12 +21,18 @@ class SqliteDatabase final : public Database {
   }
 
   idem::StorePtr store() override { return store_; }
-  // Not a plain BEGIN: a transaction that read first may find at its first write that it is too
-  // late.
-  void begin() override { run("BEGIN IMMEDIATE"); }
-  void commit() override { run("COMMIT"); }
-  void rollback() noexcept override {
-    sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+  [[nodiscard]] std::string_view name_type() const override { return "TEXT"; }
+
+  void transact(const std::function<bool()>& unit) override {
+    // One writer at a time. Not a plain BEGIN: a transaction that read first may find at its first
+    // write that it is too late.
+    run("BEGIN IMMEDIATE");
+    try {
+      run(unit() ? "COMMIT" : "ROLLBACK");
+    } catch (...) {
+      sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+      throw;
+    }
   }
 
   std::int64_t execute(std::string_view sql, std::span<const Value> values) override {
@@ -86,14 +88,9 @@ class SqliteDatabase final : public Database {
 
 }  // namespace
 
-std::unique_ptr<Database> connect_sqlite(const std::string& url) {
-  constexpr std::string_view kScheme = "sqlite:";
-  return std::make_unique<SqliteDatabase>(url, url.substr(kScheme.size()));
-}
-
-std::unique_ptr<Database> connect(const std::string& url) {
-  if (url.rfind("sqlite:", 0) == 0) return connect_sqlite(url);
-  throw std::runtime_error("'" + url + "' is no database of this service; write sqlite:FILE");
+std::unique_ptr<Database> connect_sqlite(const idem::StoreUrl& url) {
+  // "sqlite:///a.db" is a.db: the slash that ends the empty host is not part of the path.
+  return std::make_unique<SqliteDatabase>(url.path().substr(url.has_authority() ? 1 : 0));
 }
 
 }  // namespace orders

@@ -5,6 +5,11 @@
 //   EXPECT_THAT(service.claim(request), ReplayOf("paid"));
 //   EXPECT_THAT(service.complete(lease, "late"), IsLost());
 //
+// Tests that do not live in namespace idem may name them as the outcomes are named:
+//
+//   using namespace idem::matchers;
+//   EXPECT_THAT(service.claim(request), Claimed());     also InProgress(), Mismatch(), Completed()
+//
 // They take result<ClaimOutcome>, result<WaitOutcome> ... and the bare variants. A failure names
 // the outcome, attempt, lease left and stored result (describe.hpp).
 #pragma once
@@ -178,3 +183,24 @@ MATCHER_P2(SweptOf, abandoned, expired,
 }
 
 }  // namespace idem::testing
+
+// Apart from idem::testing: where `idem::Claimed` is in scope as a type, its name cannot be both.
+namespace idem::matchers {
+
+using testing::ExecutedWith;
+using testing::ReplayOf;
+
+[[nodiscard]] inline auto Claimed(::testing::Matcher<const idem::Claimed&> inner = ::testing::_) {
+  return testing::IsClaimed(std::move(inner));
+}
+[[nodiscard]] inline auto InProgress(
+    ::testing::Matcher<const idem::InProgress&> inner = ::testing::_) {
+  return testing::IsInProgress(std::move(inner));
+}
+[[nodiscard]] inline auto Mismatch() { return testing::IsMismatch(); }
+[[nodiscard]] inline auto Completed(
+    ::testing::Matcher<const idem::Completed&> inner = ::testing::_) {
+  return testing::IsCompleted(std::move(inner));
+}
+
+}  // namespace idem::matchers
