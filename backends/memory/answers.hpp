@@ -1,6 +1,8 @@
-// What a shard tells about a cell.
+// What a shard tells about a cell. Inline: half of a replay's instructions are here.
 #pragma once
 
+#include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -10,14 +12,59 @@
 namespace idem::memory {
 
 // Fills in everything but the result.
-void describe(Record& held, const Cell& cell, std::uint64_t version);
+inline void describe(Record& held, const Cell& cell, std::uint64_t version) {
+  const Time written = cell.updated();
+  const Status status = cell.status();
+  held.request_hash = cell.request_hash;
+  held.owner = cell.owner;
+  held.version = version;
+  held.fence = cell.fence(version);
+  held.attempt = cell.attempt();
+  held.status = status;
+  held.fail_kind = cell.fail_kind();
+  held.tombstone = cell.tombstone();
+  held.lease_until = status == Status::processing ? later(written, cell.until_after()) : Time{};
+  held.retry_at = status == Status::failed ? later(written, cell.until_after()) : Time{};
+  held.create_time = cell.created(written, held.fence);
+  held.update_time = written;
+  held.expires_at = later(written, cell.keep());
+}
 
 // False: no memory.
-[[nodiscard]] bool copy(std::string& to, std::string_view from) noexcept;
+[[nodiscard]] inline bool copy(std::string& to, std::string_view from) noexcept {
+  if (to.size() == from.size()) {  // a buffer that is used again for results of one size
+    std::memcpy(to.data(), from.data(), from.size());
+    return true;
+  }
+  try {
+    to.assign(from);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
 
-void answer_no_memory(Answer& answer);
-void answer_stands(Answer& answer, const Cell& cell, std::uint64_t version, Time now);
-void answer_written(Answer& answer, const Cell& cell, std::uint64_t version, Time now);
-void answer_absent(Answer& answer, Time now);
+inline void answer_no_memory(Answer& answer) {
+  answer.state = Answer::State::failed;
+  answer.error = fail(errc::capacity, "the memory store has no memory left: nothing was done");
+}
+
+inline void answer_stands(Answer& answer, const Cell& cell, std::uint64_t version, Time now) {
+  if (!copy(answer.held.result, cell.result())) return answer_no_memory(answer);
+  describe(answer.held, cell, version);
+  answer.now = now;
+  answer.state = Answer::State::stands;
+}
+
+inline void answer_written(Answer& answer, const Cell& cell, std::uint64_t version, Time now) {
+  describe(answer.held, cell, version);
+  answer.now = now;
+  answer.state = Answer::State::written;
+}
+
+inline void answer_absent(Answer& answer, Time now) {
+  answer.now = now;
+  answer.state = Answer::State::absent;
+}
 
 }  // namespace idem::memory

@@ -102,7 +102,8 @@ class IdemTable {
   };
 
   [[nodiscard]] std::size_t size() const { return store_->gauges().records; }
-  [[nodiscard]] std::size_t bytes() const { return store_->gauges().bytes; }
+  // As a service's sweeper does once in a while.
+  void sweep() { static_cast<void>(store_->sweep(1000)); }
 
  private:
   const Setup setup_;

@@ -19,16 +19,17 @@
 namespace idem::memory_test {
 namespace {
 
-constexpr std::array<std::string_view, 26> kPoints{
-    "memory.pinned",         "memory.insert.absent",   "memory.insert.linked",
-    "memory.insert.settle",  "memory.replace.found",   "memory.replace.swapped",
-    "memory.load.found",     "memory.remove.floor",    "memory.remove.flagged",
-    "memory.unlink.won",     "memory.unlink.passed",   "memory.evict.expired",
-    "memory.evict.flagged",  "memory.grow.slab",       "memory.grow.segment",
-    "memory.grow.size",      "memory.grow.bucket",     "memory.grow.linked",
-    "memory.slab.take",      "memory.slab.free",       "memory.slab.drop",
-    "memory.reclaim.retire", "memory.reclaim.advance", "memory.reclaim.detached",
-    "memory.watch.push",     "memory.watch.notify"};
+constexpr std::array<std::string_view, 28> kPoints{
+    "memory.pinned",          "memory.insert.absent",    "memory.insert.linked",
+    "memory.insert.settle",   "memory.replace.found",    "memory.replace.swapped",
+    "memory.load.found",      "memory.remove.floor",     "memory.remove.flagged",
+    "memory.unlink.won",      "memory.unlink.passed",    "memory.evict.expired",
+    "memory.evict.flagged",   "memory.grow.slab",        "memory.grow.segment",
+    "memory.grow.count",      "memory.grow.bucket",      "memory.grow.linked",
+    "memory.slab.take",       "memory.slab.free",        "memory.slab.drop",
+    "memory.slab.list",       "memory.slab.adopt",       "memory.reclaim.retire",
+    "memory.reclaim.advance", "memory.reclaim.detached", "memory.watch.push",
+    "memory.watch.notify"};
 
 // One thread's appointment with a pause point.
 struct Freeze {
@@ -231,12 +232,12 @@ TEST_F(MemoryPauseTest, AFrozenReaderIsSeenInTheLimboGauge) {
   });
   freeze.frozen.acquire();
   Answer held = load(store, "hot");
-  for (int i = 0; i < 1'000; ++i) held = replace(store, "hot", held.held.version, claim(1));
-  EXPECT_GE(store.gauges().limbo, 900U);
+  for (int i = 0; i < 10'000; ++i) held = replace(store, "hot", held.held.version, claim(1));
+  EXPECT_GE(store.gauges().limbo, 9'900U);
   freeze.resume.release();
   reader.join();
-  for (int i = 0; i < 100; ++i) held = replace(store, "hot", held.held.version, claim(1));
-  EXPECT_LE(store.gauges().limbo, 200U);
+  for (int i = 0; i < 10'000; ++i) held = replace(store, "hot", held.held.version, claim(1));
+  EXPECT_LE(store.gauges().limbo, 1'200U);
 }
 
 }  // namespace
