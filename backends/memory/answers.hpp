@@ -30,10 +30,29 @@ inline void describe(Record& held, const Cell& cell, std::uint64_t version) {
   held.expires_at = later(written, cell.keep());
 }
 
+// The same of a record that was made of `draft` just now, in one step with its settling: nothing is
+// read back from the cell.
+inline void describe_written(Record& held, const Draft& draft, std::uint64_t version, Time written,
+                             Time created) {
+  held.request_hash = draft.request_hash;
+  held.owner = draft.owner;
+  held.version = version;
+  held.fence = draft.fence != 0 ? draft.fence : version;
+  held.attempt = draft.attempt;
+  held.status = draft.status;
+  held.fail_kind = draft.fail_kind;
+  held.tombstone = draft.tombstone;
+  held.lease_until = draft.status == Status::processing ? later(written, draft.lease) : Time{};
+  held.retry_at = draft.status == Status::failed ? later(written, draft.retry_after) : Time{};
+  held.create_time = created;
+  held.update_time = written;
+  held.expires_at = later(written, draft.keep);
+}
+
 // False: no memory.
 [[nodiscard]] inline bool copy(std::string& to, std::string_view from) noexcept {
   if (to.size() == from.size()) {  // a buffer that is used again for results of one size
-    std::memcpy(to.data(), from.data(), from.size());
+    if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
     return true;
   }
   try {
@@ -56,9 +75,10 @@ inline void answer_stands(Answer& answer, const Cell& cell, std::uint64_t versio
   answer.state = Answer::State::stands;
 }
 
-inline void answer_written(Answer& answer, const Cell& cell, std::uint64_t version, Time now) {
-  describe(answer.held, cell, version);
-  answer.now = now;
+inline void answer_written(Answer& answer, const Draft& draft, std::uint64_t version, Time written,
+                           Time created) {
+  describe_written(answer.held, draft, version, written, created);
+  answer.now = written;
   answer.state = Answer::State::written;
 }
 

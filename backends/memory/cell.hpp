@@ -37,9 +37,9 @@ inline constexpr std::uint32_t kClassLargest = kClassGranules.size() - 1;
 }
 // The smallest class for so many bytes, or 0 if none is large enough.
 [[nodiscard]] constexpr std::uint32_t class_for(std::size_t bytes) {
-  for (std::uint32_t c = 1; c <= kClassLargest; ++c)
-    if (bytes <= class_bytes(c)) return c;
-  return 0;
+  constexpr std::array<std::uint8_t, 9> kClassOf{1, 1, 1, 2, 3, 4, 5, 6, 6};  // by granules
+  const std::size_t granules = (bytes + kGranuleBytes - 1) / kGranuleBytes;
+  return granules < kClassOf.size() ? kClassOf[granules] : 0;
 }
 
 // Without overflow: the end of time is as late as it gets.
@@ -222,19 +222,19 @@ inline KeyRef Cell::key() const {
   return {{text, tenant}, {text + tenant, biz_type}, {text + tenant + biz_type, bits & 0xFFU}};
 }
 
-// Without a call: most keys are some dozens of bytes.
+// Without a call, and left at the first difference: most keys are some dozens of bytes.
 [[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t count) {
   const auto differ = [&](std::size_t at) {
-    std::uint64_t x = 0;
-    std::uint64_t y = 0;
-    std::memcpy(&x, a + at, 8);
-    std::memcpy(&y, b + at, 8);
-    return x ^ y;
+    std::array<std::uint64_t, 2> x;
+    std::array<std::uint64_t, 2> y;
+    std::memcpy(x.data(), a + at, 16);
+    std::memcpy(y.data(), b + at, 16);
+    return ((x[0] ^ y[0]) | (x[1] ^ y[1])) != 0;
   };
-  if (count < 8) return std::memcmp(a, b, count) == 0;
-  std::uint64_t different = differ(count - 8);
-  for (std::size_t at = 0; at + 8 < count; at += 8) different |= differ(at);
-  return different == 0;
+  if (count < 16) return std::memcmp(a, b, count) == 0;
+  for (std::size_t at = 0; at + 16 < count; at += 16)
+    if (differ(at)) return false;
+  return !differ(count - 16);
 }
 
 inline bool Cell::is(KeyRef other) const {

@@ -48,6 +48,7 @@ struct alignas(64) Slot {
   std::atomic<bool> taken{true};
   std::uint32_t depth = 0;  // of nested pins; its thread's only
   std::uint32_t stripe = 0;
+  std::uint32_t writes = 0;  // its thread's only: see housekeeping.hpp
   Slot* next = nullptr;
 };
 

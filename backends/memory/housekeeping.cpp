@@ -7,25 +7,24 @@
 
 namespace idem::memory {
 
-std::size_t Housekeeping::after_write(Time now) {
-  Stripe& stripe = mine();
-  // relaxed, here and below: only deals out work; two threads at one chunk are no harm
-  if (stripe.writes.fetch_add(1, std::memory_order_relaxed) % kWritesPerRound != 0) return 0;
+std::size_t Housekeeping::round(Time now) {
   if (slab_.wants_reclaim()) slab_.reclaim(kRemovalsPerRound * 2);
   const std::uint32_t chunks = slab_.chunks();
   if (chunks == 0) return 0;
   const std::uint64_t when = Due::code(now, birth_);
-  const std::uint32_t looks = std::min(chunks, kChunksPerRound);
-  const std::uint32_t first = stripe.cursor.load(std::memory_order_relaxed);
+  Stripe& stripe = mine();
+  // relaxed: only deals out work; two threads at one chunk are no harm
+  std::uint32_t chunk = stripe.cursor.load(std::memory_order_relaxed);
   std::size_t gone = 0;
-  std::uint32_t look = 0;
-  for (; look < looks; ++look) {
-    const std::uint32_t chunk = (first + look) % chunks;
-    if (!Slab::is_due(slab_.due_bound(chunk), when)) continue;
-    gone += evict_chunk(chunk, when, now, kRemovalsPerRound - gone);
-    if (gone >= kRemovalsPerRound) break;  // here again next time
+  for (std::uint32_t look = 0; look < std::min(chunks, kChunksPerRound); ++look) {
+    if (chunk >= chunks) chunk = 0;
+    if (Slab::is_due(slab_.due_bound(chunk), when)) {
+      gone += evict_chunk(chunk, when, now, kRemovalsPerRound - gone);
+      if (gone >= kRemovalsPerRound) break;  // here again next time
+    }
+    ++chunk;
   }
-  stripe.cursor.store((first + look) % chunks, std::memory_order_relaxed);
+  stripe.cursor.store(chunk, std::memory_order_relaxed);
   return gone;
 }
 
@@ -66,7 +65,7 @@ std::size_t Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t when, T
     }
     for (std::size_t i = 0; i < count; ++i) {
       if (!homes[i].shard->evict(homes[i].hash, numbers[i], now)) continue;
-      removed(*homes[i].shard);
+      removed(*homes[i].shard, 1);
       ++gone;
     }
   }
@@ -74,14 +73,11 @@ std::size_t Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t when, T
   return gone;
 }
 
-void Housekeeping::added(Shard& shard) {
-  const std::int64_t before = mine().added.fetch_add(1, std::memory_order_relaxed);
-  if (before % kPerTold == 0) shard.count(kPerTold);
-}
-
-void Housekeeping::removed(Shard& shard) {
-  const std::int64_t before = mine().removed.fetch_add(1, std::memory_order_relaxed);
-  if (before % kPerTold == 0) shard.count(-kPerTold);
+void Housekeeping::tell(std::atomic<std::int64_t>& counter, Shard& shard, std::int64_t count,
+                        std::int64_t sign) {
+  const std::int64_t before = counter.fetch_add(count, std::memory_order_relaxed);  // a gauge
+  const std::int64_t told = (before + count) / kPerTold - before / kPerTold;
+  if (told != 0) shard.count(sign * told * kPerTold);
 }
 
 std::uint64_t Housekeeping::records() const {

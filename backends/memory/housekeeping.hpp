@@ -35,8 +35,14 @@ class Housekeeping {
 
   // All of these only while pinned.
 
-  // After a write. How many expired records went: mostly none.
-  [[nodiscard]] std::size_t after_write(Time now);
+  // After writes by the calling thread. How many expired records went: mostly none.
+  [[nodiscard]] std::size_t after_writes(std::uint32_t count, Time now) {
+    // Its own counter, of all stores together: it only paces.
+    std::uint32_t& writes = epoch::seat().writes;
+    const std::uint32_t before = writes;
+    writes += count;
+    return before / kWritesPerRound == writes / kWritesPerRound ? 0 : round(now);
+  }
   // Removes up to `limit` expired records of chunks; `looked` counts those gone through, from chunk
   // `first` on and around. One call looks at 1,024 more at most.
   [[nodiscard]] std::size_t evict(Time now, std::size_t limit, std::uint32_t first,
@@ -44,25 +50,27 @@ class Housekeeping {
 
   // Exact when nothing runs.
   [[nodiscard]] std::uint64_t records() const;
-  // After an insert or a removal.
-  void added(Shard& shard);
-  void removed(Shard& shard);
+  // After inserts or removals, the last of them in that shard. A shard hears of every 16th of a
+  // thread's, and counts it as 16.
+  void added(Shard& shard, std::int64_t count) { tell(mine().added, shard, count, 1); }
+  void removed(Shard& shard, std::int64_t count) { tell(mine().removed, shard, count, -1); }
 
  private:
   static constexpr std::uint32_t kWritesPerRound = 8;
   static constexpr std::size_t kRemovalsPerRound = 32;
-  static constexpr std::uint32_t kChunksPerRound = 16;
-  // A shard hears of one record of a thread's in so many, and counts it as that many.
+  static constexpr std::uint32_t kChunksPerRound = 4;
   static constexpr std::int64_t kPerTold = 16;
 
   // A thread's own, but for those it shares its stripe with.
   struct alignas(128) Stripe {
-    std::atomic<std::uint32_t> writes{0};
     std::atomic<std::uint32_t> cursor{0};
     std::atomic<std::int64_t> added{0};
     std::atomic<std::int64_t> removed{0};
   };
   [[nodiscard]] Stripe& mine() { return stripes_[thread_stripe()]; }
+  [[nodiscard]] std::size_t round(Time now);
+  static void tell(std::atomic<std::int64_t>& counter, Shard& shard, std::int64_t count,
+                   std::int64_t sign);
   // Of one chunk that is due.
   [[nodiscard]] std::size_t evict_chunk(std::uint32_t chunk, std::uint64_t when, Time now,
                                         std::size_t limit);

@@ -27,6 +27,8 @@ using memory::Pin;
 using memory::Shard;
 
 constexpr std::uint64_t kResultBytesMax = std::uint64_t{64} << 20;
+template <class Op>
+constexpr bool kWrites = !std::is_same_v<Op, Load>;
 // Verbs that others may be waiting for. (An insert finds nobody waiting: there was no record.)
 template <class Op>
 constexpr bool kChanges = std::is_same_v<Op, Replace> || std::is_same_v<Op, Remove>;
@@ -118,6 +120,7 @@ class MemoryStore::Impl : memory::ShardOf {
       const Pin pin;
       memory::Moment moment(clock_);
       changed = step(shard(hashed), hashed, ops[0], moment);
+      if constexpr (kWrites<Op>) keep_house<Op>(ops, hashed, moment.now());
     }
     if constexpr (kChanges<Op>)
       if (changed) watchers_.notify(hashed);
@@ -142,11 +145,25 @@ class MemoryStore::Impl : memory::ShardOf {
         memory::Moment moment(clock_);
         for (std::size_t i = 0; i < window.size(); ++i)
           changed[i] = step(shard(hashes[i]), hashes[i], window[i], moment);
+        if constexpr (kWrites<Op>) keep_house<Op>(window, hashes[window.size() - 1], moment.now());
       }
       if constexpr (kChanges<Op>)
         for (std::size_t i = 0; i < window.size(); ++i)
           if (changed[i]) watchers_.notify(hashes[i]);
     }
+  }
+
+  // A share of it, after writes. Not after calls that changed nothing: what they saw may be what
+  // their callers replace next.
+  template <class Op>
+  void keep_house(std::span<const Op> ops, std::uint64_t last_hash, Time now) {
+    const auto written = std::count_if(ops.begin(), ops.end(), [](const Op& op) {
+      return op.answer.state == Answer::State::written;
+    });
+    if (written == 0) return;
+    if constexpr (std::is_same_v<Op, Insert>) house_.added(shard(last_hash), written);
+    if constexpr (std::is_same_v<Op, Remove>) house_.removed(shard(last_hash), written);
+    credit(house_.after_writes(static_cast<std::uint32_t>(written), now));
   }
 
   template <class Op>
@@ -156,9 +173,9 @@ class MemoryStore::Impl : memory::ShardOf {
                     "this memory store belongs to the parent process: open one of your own");
   }
 
-  // A write step: makes room and tries again while the store is full, then keeps house.
+  // A write step: makes room and tries again while the store is full.
   template <class Op, class Verb>
-  bool write(Shard& shard, Op& op, memory::Moment& moment, Verb&& verb) {
+  bool write(Op& op, memory::Moment& moment, Verb&& verb) {
     Shard::Done done = verb();
     while (done == Shard::Done::full) {
       if (make_room(moment.now()) == 0) {
@@ -168,30 +185,24 @@ class MemoryStore::Impl : memory::ShardOf {
       }
       done = verb();
     }
-    // Not after a call that changed nothing: what it saw may be what its caller replaces next.
-    if (op.answer.state == Answer::State::written) {
-      if constexpr (std::is_same_v<Op, Insert>) house_.added(shard);
-      if constexpr (std::is_same_v<Op, Remove>) house_.removed(shard);
-      credit(house_.after_write(moment.now()));
-    }
     return done == Shard::Done::changed;
   }
 
   void insert(std::span<Insert> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Insert& op, memory::Moment& moment) {
       if (too_large(op)) return false;
-      return write(shard, op, moment, [&] { return shard.insert(hash, op, moment); });
+      return write(op, moment, [&] { return shard.insert(hash, op, moment); });
     });
   }
   void replace(std::span<Replace> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Replace& op, memory::Moment& moment) {
       if (too_large(op)) return false;
-      return write(shard, op, moment, [&] { return shard.replace(hash, op, moment); });
+      return write(op, moment, [&] { return shard.replace(hash, op, moment); });
     });
   }
   void remove(std::span<Remove> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Remove& op, memory::Moment& moment) {
-      return write(shard, op, moment, [&] { return shard.remove(hash, op, moment); });
+      return write(op, moment, [&] { return shard.remove(hash, op, moment); });
     });
   }
   void load(std::span<Load> ops) {

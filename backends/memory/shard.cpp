@@ -43,17 +43,17 @@ Shard::~Shard() = default;
 // The one walk of all writers (Michael's, 2002): from `start` to the first record of that order
 // that matches, unlinking every flagged record it passes.
 template <class Match>
-Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32_t order, Match&& match) {
+inline Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32_t order,
+                                  Match&& match) {
   for (;;) {
     std::atomic<std::uint64_t>* word = &start;
     Link seen(word->load());
     Place run;  // where records of that order begin
     for (bool again = false; !again;) {
       const Link at = seen.plain();
-      if (run.word == nullptr && at.order() >= order) run = {word, seen, nullptr, {}};
-      if (at.is_end() || at.order() > order) {
+      if (at.order() >= order) {
         if (run.word == nullptr) run = {word, seen, nullptr, {}};
-        return run;
+        if (at.order() > order || at.is_end()) return run;
       }
       if (at.is_marker()) {
         word = &buckets_.word(at.bucket());
@@ -205,13 +205,15 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
   }
   IDEM_PAUSE_POINT("memory.insert.linked");
   const std::uint64_t version = settle(*made.cell);
-  answer_written(op.answer, *made.cell, version, made.cell->updated());
+  const Time written = made.cell->updated();
+  answer_written(op.answer, op.draft, version, written, written);
   return Done::answered;
 }
 
 Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
   std::int64_t more = 0;  // than the old record takes
   Made made;
+  CellPlan plan;
   for (;;) {
     const Place place = locate_key(hash, op.key);
     if (place.cell == nullptr) {
@@ -230,9 +232,9 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     IDEM_PAUSE_POINT("memory.replace.found");
     // A version belongs to one record only: found again after a failed CAS, it is the same `old`.
     if (made.cell == nullptr) {
-      const CellPlan plan = CellPlan::of_replace(
-          op.key, op.draft, now, std::max({version + 1, micros_of(now), op.draft.fence}),
-          old.created());
+      plan = CellPlan::of_replace(op.key, op.draft, now,
+                                  std::max({version + 1, micros_of(now), op.draft.fence}),
+                                  old.created());
       more = plan.bytes() - old.bytes();
       if (!capacity_.reserve(0, more)) return Done::full;
       made = make(plan, op.key, op.draft);
@@ -248,7 +250,8 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     std::uint64_t expected = place.next.bits();
     if (!old.next.compare_exchange_strong(expected, link.with_flag().bits())) continue;
     IDEM_PAUSE_POINT("memory.replace.swapped");
-    answer_written(op.answer, *made.cell, made.cell->version(), made.cell->updated());
+    answer_written(op.answer, op.draft, plan.version, plan.written,
+                   op.draft.fresh ? plan.written : plan.created);
     unlink(place, place.seen.number(), link, hash);
     return Done::changed;
   }

@@ -10,7 +10,7 @@ namespace {
 
 // Empty chunks that keep their pages, so that a store whose records come and go does not ask the
 // system each time: a few, and a sixteenth of what is in use.
-constexpr std::int64_t kWarmLeast = 16;
+constexpr std::int64_t kWarmLeast = 4;
 [[nodiscard]] std::int64_t warm_most(std::int64_t resident) { return kWarmLeast + resident / 16; }
 
 }  // namespace
@@ -42,7 +42,9 @@ Slab::~Slab() {
         std::free(cell(number_of(chunk, a.size_class, index)).outside());
   }
   for (std::uint32_t region = 0; region < kRegions; ++region)
-    if (regions_[region].load() != 0) unmap_pages(region_base(region), region_bytes(region));
+    if (const std::uintptr_t origin = metas_[region].load())
+      unmap_pages(reinterpret_cast<void*>(origin + region_first(region) * sizeof(Meta)),
+                  region_bytes(region));
 }
 
 // --- chunks ------------------------------------------------------------------------------------
@@ -76,18 +78,23 @@ std::uint32_t Slab::pop(Pile& pile) {
 std::uint32_t Slab::add_chunk() {
   for (std::uint32_t total = chunks(); total < chunks_max_;) {
     const std::uint32_t region = region_of(total);
-    if (regions_[region].load(std::memory_order_acquire) == 0) {
-      auto* const base = static_cast<char*>(map_pages(region_bytes(region)));
+    const std::uintptr_t skipped = std::uintptr_t{region_first(region)} * sizeof(Meta);
+    std::uintptr_t origin = metas_[region].load(std::memory_order_acquire);
+    if (origin == 0) {
+      void* const base = map_pages(region_bytes(region));
       if (base == nullptr) return 0;
       IDEM_PAUSE_POINT("memory.grow.slab");
-      std::uintptr_t none = 0;
-      const std::uintptr_t origin = reinterpret_cast<std::uintptr_t>(base) +
-                                    region_meta_bytes(region) -
-                                    std::uintptr_t{region_first(region)} * kChunkBytes;
-      // release: pairs with cell_at
-      if (!regions_[region].compare_exchange_strong(none, origin, std::memory_order_acq_rel))
+      const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(base) - skipped;
+      // release: pairs with meta()
+      if (metas_[region].compare_exchange_strong(origin, mine, std::memory_order_acq_rel))
+        origin = mine;
+      else
         unmap_pages(base, region_bytes(region));
     }
+    // The same value, whoever stores it. release: pairs with cell_at
+    regions_[region].store(origin + skipped + region_meta_bytes(region) -
+                               std::uintptr_t{region_first(region)} * kChunkBytes,
+                           std::memory_order_release);
     // release: pairs with chunks(): whoever counts the chunk finds its region
     if (chunk_count_.compare_exchange_strong(total, total + 1, std::memory_order_acq_rel))
       return total + 1;
@@ -255,6 +262,16 @@ std::uint32_t Slab::take(std::uint32_t chunk, std::uint32_t size_class) {
   // acquire: pairs with the release in free_cell, so the free cell's due word is seen
   std::uint64_t seen = anchor.load(std::memory_order_acquire);
   for (;;) {
+    // Mostly one more that was never used: told by the bits alone.
+    const auto bump = static_cast<std::uint32_t>(seen >> Anchor::kBumpAt & 511);
+    if ((seen & Anchor::kFreeMask) == 0 && (seen & 15) == size_class &&
+        bump < cells_of(size_class)) {
+      IDEM_PAUSE_POINT("memory.slab.take");
+      if (anchor.compare_exchange_weak(seen, seen + Anchor::kOneMoreUsed, std::memory_order_acq_rel,
+                                       std::memory_order_acquire))
+        return number_of(chunk, size_class, bump);
+      continue;
+    }
     Anchor a = Anchor::of(seen);
     if (a.size_class != size_class || !a.has_room()) return 0;
     const std::uint32_t index = a.free != kNone ? a.free : a.bump;

@@ -115,7 +115,7 @@ class Slab {
     return *reinterpret_cast<Cell*>(cell_at(number));
   }
   [[nodiscard]] char* cell_at(std::uint32_t number) const {
-    // acquire: pairs with the CAS in add_chunk that published the region
+    // acquire: pairs with the store in add_chunk
     const std::uintptr_t origin =
         regions_[region_of(number / kChunkGranules)].load(std::memory_order_acquire);
     return reinterpret_cast<char*>(origin + std::uintptr_t{number} * kGranuleBytes);
@@ -166,6 +166,10 @@ class Slab {
 
   // The anchor, taken apart.
   struct Anchor {
+    static constexpr unsigned kBumpAt = 13;
+    static constexpr std::uint64_t kFreeMask = std::uint64_t{511} << 22;  // 0: no free cell
+    static constexpr std::uint64_t kOneMoreUsed = std::uint64_t{1} << 4 | std::uint64_t{1} << 13;
+
     std::uint32_t size_class = 0;  // 0: empty, kClassEmptying: its pages are being dropped
     std::uint32_t used = 0;
     std::uint32_t bump = 0;
@@ -204,7 +208,10 @@ class Slab {
     return chunk * kChunkGranules + kFirstGranule + index * kClassGranules[size_class];
   }
   [[nodiscard]] static std::uint32_t index_of(std::uint32_t number, std::uint32_t size_class) {
-    return (number % kChunkGranules - kFirstGranule) / kClassGranules[size_class];
+    // Instead of a division: exact for less than 512 granules.
+    constexpr std::array<std::uint32_t, kClassLargest + 1> kInverse{0,     32768, 21846, 16384,
+                                                                    13108, 10923, 8192};
+    return (number % kChunkGranules - kFirstGranule) * kInverse[size_class] >> 16;
   }
   [[nodiscard]] static std::uint32_t region_of(std::uint32_t chunk) {
     return static_cast<std::uint32_t>(std::bit_width(chunk / kFirstRegionChunks + 1)) - 1;
@@ -222,12 +229,10 @@ class Slab {
   [[nodiscard]] char* chunk_data(std::uint32_t chunk) const {
     return cell_at(chunk * kChunkGranules);
   }
-  [[nodiscard]] char* region_base(std::uint32_t region) const {
-    return chunk_data(region_first(region)) - region_meta_bytes(region);
-  }
   [[nodiscard]] Meta& meta(std::uint32_t chunk) const {
-    const std::uint32_t region = region_of(chunk);
-    return reinterpret_cast<Meta*>(region_base(region))[chunk - region_first(region)];
+    // acquire: pairs with the CAS in add_chunk
+    const std::uintptr_t origin = metas_[region_of(chunk)].load(std::memory_order_acquire);
+    return *reinterpret_cast<Meta*>(origin + std::uintptr_t{chunk} * sizeof(Meta));
   }
   [[nodiscard]] std::atomic<std::uint64_t>& due(std::uint32_t chunk, std::uint32_t index) const {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(chunk_data(chunk))[index];
@@ -250,7 +255,9 @@ class Slab {
   std::size_t free_chain(Stripe& stripe, std::uint32_t head, std::size_t limit);
 
   const std::uint32_t chunks_max_;
-  // Of each region: where cell 0 would be, if it were in it; 0: it is not there.
+  // Of each region: where the line of chunk 0, and cell 0, would be if they were in it; 0: it is
+  // not there. The lines come first.
+  std::array<std::atomic<std::uintptr_t>, kRegions> metas_{};
   std::array<std::atomic<std::uintptr_t>, kRegions> regions_{};
   alignas(64) std::atomic<std::uint32_t> chunk_count_{0};
   std::atomic<std::int64_t> warm_empty_{0};

@@ -153,12 +153,15 @@ class UrcuTable {
   };
 
   [[nodiscard]] std::size_t size() {
-    rcu_register_thread();
-    long before = 0;
-    long after = 0;
     unsigned long count = 0;
-    cds_lfht_count_nodes(table_, &before, &count, &after);
-    rcu_unregister_thread();
+    std::thread([&] {  // the calling thread may be registered already
+      rcu_register_thread();
+      long before = 0;
+      long after = 0;
+      cds_lfht_count_nodes(table_, &before, &count, &after);
+      rcu_unregister_thread();
+    })
+        .join();
     return count;
   }
 

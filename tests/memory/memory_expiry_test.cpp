@@ -150,7 +150,7 @@ TEST_F(MemoryExpiryTest, CallsAloneKeepASteadyStoreAtItsSize) {
     if (i == live * 4) at_four = store.gauges().bytes;
     if (i % live == 0) most_records = std::max(most_records, store.gauges().records);
   }
-  EXPECT_LE(store.gauges().bytes, at_four + at_four / 10);
+  EXPECT_LE(store.gauges().bytes, at_four + at_four / 10 + 2 * 32'768);  // a chunk or two
   EXPECT_LE(most_records, live + live / 5);
 }
 

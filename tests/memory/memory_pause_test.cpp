@@ -66,7 +66,7 @@ void do_everything(MemoryStore& store, VirtualClock& clock, const std::atomic<bo
       held = replace(store, "hot", held.held.version, claim(1, 1ms, 1s));
     }
     remove(store, "hot", held.held.version);
-    for (std::size_t i = 0; i < 600 && !done; ++i)
+    for (std::size_t i = 0; i < 1'500 && !done; ++i)
       insert(store, name("brief", i), claim(1, 1ms, 1ms));
     clock.advance(2ms);
     for (std::size_t i = 0; i < 20 && !done; ++i)

@@ -35,9 +35,9 @@ void reclaim_all(Slab& slab) {
   slab.trim();
 }
 
-// What an empty slab keeps: sixteen warm chunks, a current one per class and stripe, chunk heads.
+// What an empty slab keeps: four warm chunks, a current one per class and stripe, chunk heads.
 std::uint64_t kept_at_most(const Slab& slab, std::uint64_t currents) {
-  return (16 + currents) * kChunkBytes + std::uint64_t{slab.chunks()} * 64;
+  return (4 + currents) * kChunkBytes + std::uint64_t{slab.chunks()} * 64;
 }
 
 TEST(Slab, GivesEachCellOnceAndRefusesCleanlyAtTheEnd) {
