@@ -11,23 +11,31 @@
 
 namespace idem::memory {
 
-// Fills in everything but the result.
+// Fills in everything but the result. Reads all before it writes any: the compiler cannot know that
+// one is not in the other.
 inline void describe(Record& held, const Cell& cell, std::uint64_t version) {
   const Time written = cell.updated();
   const Status status = cell.status();
+  const FailKind fail_kind = cell.fail_kind();
+  const bool tombstone = cell.tombstone();
+  const std::uint64_t fence = cell.fence(version);
+  const std::uint32_t attempt = cell.attempt();
+  const Time until = later(written, cell.until_after());
+  const Time created = cell.created(written, fence);
+  const Time expires = later(written, cell.keep());
   held.request_hash = cell.request_hash;
   held.owner = cell.owner;
   held.version = version;
-  held.fence = cell.fence(version);
-  held.attempt = cell.attempt();
+  held.fence = fence;
+  held.attempt = attempt;
   held.status = status;
-  held.fail_kind = cell.fail_kind();
-  held.tombstone = cell.tombstone();
-  held.lease_until = status == Status::processing ? later(written, cell.until_after()) : Time{};
-  held.retry_at = status == Status::failed ? later(written, cell.until_after()) : Time{};
-  held.create_time = cell.created(written, held.fence);
+  held.fail_kind = fail_kind;
+  held.tombstone = tombstone;
+  held.lease_until = status == Status::processing ? until : Time{};
+  held.retry_at = status == Status::failed ? until : Time{};
+  held.create_time = created;
   held.update_time = written;
-  held.expires_at = later(written, cell.keep());
+  held.expires_at = expires;
 }
 
 // The same of a record that was made of `draft` just now, in one step with its settling: nothing is
@@ -50,17 +58,23 @@ inline void describe_written(Record& held, const Draft& draft, std::uint64_t ver
 }
 
 // False: no memory.
-[[nodiscard]] inline bool copy(std::string& to, std::string_view from) noexcept {
-  if (to.size() == from.size()) {  // a buffer that is used again for results of one size
-    if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
-    return true;
-  }
+[[nodiscard]] inline bool assign(std::string& to, std::string_view from) noexcept {
   try {
     to.assign(from);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
+}
+
+// The same; a buffer that is used again for results of one size costs no call.
+[[nodiscard]] inline bool copy(std::string& to, std::string_view from) noexcept {
+  const std::size_t count = from.size();
+  if (to.size() != count || count < 16) return (count == 0 && to.empty()) || assign(to, from);
+  char* const into = to.data();
+  for (std::size_t at = 0; at + 16 < count; at += 16) std::memcpy(into + at, from.data() + at, 16);
+  std::memcpy(into + count - 16, from.data() + count - 16, 16);
+  return true;
 }
 
 inline void answer_no_memory(Answer& answer) {

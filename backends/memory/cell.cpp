@@ -6,7 +6,7 @@
 namespace idem::memory {
 namespace {
 
-[[nodiscard]] std::uint32_t bits_of(KeyRef key, const Draft& draft) {
+[[nodiscard]] std::uint32_t bits_of(const KeyRef& key, const Draft& draft) {
   std::uint32_t bits = static_cast<std::uint32_t>(key.key.size());
   if (draft.status == Status::processing || draft.status == Status::failed)
     bits |= CellBits::kUntil;
@@ -45,7 +45,7 @@ void put(char*& to, std::string_view text) {
 
 }  // namespace
 
-void CellPlan::fit(KeyRef key, const Draft& draft) {
+void CellPlan::fit(const KeyRef& key, const Draft& draft) {
   const std::size_t name = key.tenant.size() + key.biz_type.size() + key.key.size();
   const auto total = [&](std::size_t inside) {
     const std::size_t text = Cell::ends_at(bits) + name + inside;
@@ -60,7 +60,7 @@ void CellPlan::fit(KeyRef key, const Draft& draft) {
   bits |= size_class << CellBits::kClassAt;
 }
 
-CellPlan CellPlan::of_insert(KeyRef key, const Draft& draft, Time now) {
+CellPlan CellPlan::of_insert(const KeyRef& key, const Draft& draft, Time now) {
   CellPlan plan;
   plan.version = std::max(micros_of(now), draft.fence);
   plan.written = plan.created = now;
@@ -71,8 +71,8 @@ CellPlan CellPlan::of_insert(KeyRef key, const Draft& draft, Time now) {
   return plan;
 }
 
-CellPlan CellPlan::of_replace(KeyRef key, const Draft& draft, Time now, std::uint64_t version,
-                              Time created) {
+CellPlan CellPlan::of_replace(const KeyRef& key, const Draft& draft, Time now,
+                              std::uint64_t version, Time created) {
   CellPlan plan;
   plan.version = version;
   plan.written = now;
@@ -87,7 +87,8 @@ CellPlan CellPlan::of_replace(KeyRef key, const Draft& draft, Time now, std::uin
   return plan;
 }
 
-Cell& Cell::make(void* at, const CellPlan& plan, KeyRef key, const Draft& draft, char* outside) {
+Cell& Cell::make(void* at, const CellPlan& plan, const KeyRef& key, const Draft& draft,
+                 char* outside) {
   Cell& cell = *static_cast<Cell*>(at);
   new (&cell.next) std::atomic<std::uint64_t>;
   const bool late = (plan.bits & CellBits::kLate) != 0;

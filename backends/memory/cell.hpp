@@ -87,12 +87,12 @@ struct CellPlan {
   Time created{};
 
   // Of a record that nothing stood in the way of; settled later.
-  [[nodiscard]] static CellPlan of_insert(KeyRef key, const Draft& draft, Time now);
+  [[nodiscard]] static CellPlan of_insert(const KeyRef& key, const Draft& draft, Time now);
   // Of a record that takes the place of another one.
-  [[nodiscard]] static CellPlan of_replace(KeyRef key, const Draft& draft, Time now,
+  [[nodiscard]] static CellPlan of_replace(const KeyRef& key, const Draft& draft, Time now,
                                            std::uint64_t version, Time created);
   // Chooses the class, and where the result goes.
-  void fit(KeyRef key, const Draft& draft);
+  void fit(const KeyRef& key, const Draft& draft);
   // What the record takes, its share of chunk heads and index not counted.
   [[nodiscard]] std::int64_t bytes() const {
     return static_cast<std::int64_t>(class_bytes(size_class) + outside_bytes);
@@ -113,7 +113,8 @@ class Cell {
   Owner owner;
 
   // Writes everything but `next`. `outside`: owned by the cell from now on.
-  static Cell& make(void* at, const CellPlan& plan, KeyRef key, const Draft& draft, char* outside);
+  static Cell& make(void* at, const CellPlan& plan, const KeyRef& key, const Draft& draft,
+                    char* outside);
 
   [[nodiscard]] std::uint32_t size_class() const { return bits >> CellBits::kClassAt & 7U; }
   [[nodiscard]] Status status() const {
@@ -154,7 +155,7 @@ class Cell {
 
   [[nodiscard]] std::size_t name_bytes() const;
   [[nodiscard]] KeyRef key() const;
-  [[nodiscard]] bool is(KeyRef other) const;
+  [[nodiscard]] bool is(const KeyRef& other) const;
   [[nodiscard]] std::string_view result() const;
   [[nodiscard]] char* outside() const {
     return has(CellBits::kOutside) ? get<char*>(begins(CellBits::kOutside)) : nullptr;
@@ -237,7 +238,7 @@ inline KeyRef Cell::key() const {
   return !differ(count - 16);
 }
 
-inline bool Cell::is(KeyRef other) const {
+inline bool Cell::is(const KeyRef& other) const {
   if (has(CellBits::kScope)) return key() == other;
   return other.key.size() == (bits & 0xFFU) && other.tenant.empty() && other.biz_type.empty() &&
          same_bytes(at(text_at()), other.key.data(), other.key.size());

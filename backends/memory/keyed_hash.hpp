@@ -17,7 +17,7 @@ namespace idem::memory {
 class KeyedHash {
  public:
   KeyedHash();  // a new secret, from OpenSSL
-  [[nodiscard]] std::uint64_t operator()(KeyRef key) const noexcept {
+  [[nodiscard]] std::uint64_t operator()(const KeyRef& key) const noexcept {
     const std::uint64_t of_key = hash(key.key);
     if (key.biz_type.empty() && key.tenant.empty()) return of_key;
     // Each part hashed where it lies, then mixed so that the same text counts differently in each.

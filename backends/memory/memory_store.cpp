@@ -319,7 +319,7 @@ class MemoryStore::Impl : memory::ShardOf {
   [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
 
  private:
-  [[nodiscard]] std::uint64_t hash(KeyRef key) const {
+  [[nodiscard]] std::uint64_t hash(const KeyRef& key) const {
     return injected_hash_ ? injected_hash_(key) : hash_(key);
   }
   [[nodiscard]] std::uint64_t bytes() const {

@@ -80,13 +80,13 @@ inline Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32
   }
 }
 
-Shard::Place Shard::locate_key(std::uint64_t hash, KeyRef key) {
+Shard::Place Shard::locate_key(std::uint64_t hash, const KeyRef& key) {
   return locate(buckets_.start(buckets_.of(hash)), record_order(hash),
                 [&](const Cell& cell, std::uint32_t) { return cell.is(key); });
 }
 
 // The readers' walk: it passes flagged records and writes nothing.
-inline const Cell* Shard::find(std::uint64_t hash, KeyRef key) const {
+inline const Cell* Shard::find(std::uint64_t hash, const KeyRef& key) const {
   const std::uint32_t order = record_order(hash);
   Link at(buckets_.start(buckets_.of(hash)).load());
   for (;;) {
@@ -141,7 +141,7 @@ std::optional<std::uint32_t> Shard::next_run(std::uint32_t from, std::vector<con
 
 // --- cells -----------------------------------------------------------------------------------
 
-Shard::Made Shard::make(const CellPlan& plan, KeyRef key, const Draft& draft) {
+Shard::Made Shard::make(const CellPlan& plan, const KeyRef& key, const Draft& draft) {
   char* outside = nullptr;
   if (plan.outside_bytes != 0) {
     outside = static_cast<char*>(std::malloc(plan.outside_bytes));

@@ -143,15 +143,15 @@ class Shard {
 
   template <class Match>
   Place locate(std::atomic<std::uint64_t>& start, std::uint32_t order, Match&& match);
-  Place locate_key(std::uint64_t hash, KeyRef key);
-  [[nodiscard]] const Cell* find(std::uint64_t hash, KeyRef key) const;
+  Place locate_key(std::uint64_t hash, const KeyRef& key);
+  [[nodiscard]] const Cell* find(std::uint64_t hash, const KeyRef& key) const;
 
   // A cell holding the draft, unlinked; 0: no memory.
   struct Made {
     std::uint32_t number = 0;
     Cell* cell = nullptr;
   };
-  [[nodiscard]] Made make(const CellPlan& plan, KeyRef key, const Draft& draft);
+  [[nodiscard]] Made make(const CellPlan& plan, const KeyRef& key, const Draft& draft);
   void discard(const Made& made, std::int64_t entries, std::int64_t bytes);
   void unlink(const Place& place, std::uint32_t number, Link to, std::uint64_t hash);
   [[nodiscard]] bool flag_removed(const Place& place, std::uint64_t version, Time now);
