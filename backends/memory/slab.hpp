@@ -126,8 +126,8 @@ class Slab {
   std::size_t find_due(std::uint32_t chunk, std::uint64_t when, std::uint32_t& index,
                        std::span<std::uint32_t> numbers) const;
   static constexpr std::uint32_t kNoIndex = ~0U;
-  // Before find_due, and after those records are gone: raises the chunk's bound. A record that came
-  // meanwhile keeps it.
+  // The chunk's bound: to be read before find_due, looked at with is_due, and raised when what was
+  // due is gone. A record that came meanwhile keeps it as it was.
   [[nodiscard]] std::uint64_t due_bound(std::uint32_t chunk) const {
     // acquire: pairs with set_due, so the due words of the allocations counted here are seen
     return meta(chunk).due_min.load(std::memory_order_acquire);
