@@ -53,8 +53,8 @@
 // Readers never write.
 //
 // Cost. A claim of a new key: the bucket's line, and its own cell, written behind the one its
-// thread wrote before. A replay: bucket's line, cell. Ten buckets to nine records, so 4 of 9 walks
-// pass another record; fewer where initial_capacity was given.
+// thread wrote before. A replay: bucket's line, cell. One bucket to a record once it has grown, so
+// every second walk passes another record; fewer where initial_capacity was given.
 #pragma once
 
 #include <atomic>
