@@ -8,12 +8,10 @@
 namespace idem::memory {
 
 Buckets::Buckets(std::uint32_t first)
-    : first_bits_(static_cast<std::uint32_t>(std::bit_width(first)) - 1),
-      size_(first),
-      link_cursor_(first) {
+    : first_bits_(static_cast<std::uint32_t>(std::bit_width(first)) - 1), count_(first) {
   auto* const words = static_cast<std::atomic<std::uint64_t>*>(map_pages(segment_bytes(0)));
   if (words == nullptr) throw std::bad_alloc();
-  segments_[0].store(words);
+  segments_[0].store(reinterpret_cast<std::uintptr_t>(words));
   // In list order: the buckets by their reversed number.
   std::uint32_t bucket = 0;
   for (std::uint32_t rank = 1; rank < first; ++rank) {
@@ -26,41 +24,28 @@ Buckets::Buckets(std::uint32_t first)
 
 Buckets::~Buckets() {
   for (std::uint32_t segment = 0; segment < segments_.size(); ++segment)
-    if (auto* const words = segments_[segment].load()) unmap_pages(words, segment_bytes(segment));
+    if (segments_[segment].load() != 0) unmap_pages(segment_pages(segment), segment_bytes(segment));
 }
 
-std::atomic<std::uint64_t>& Buckets::start(std::uint32_t bucket) const {
-  for (;;) {
-    std::atomic<std::uint64_t>& found = word(bucket);
-    const Link link(found.load());
-    if (link.bits() != 0 && !link.flagged()) return found;
-    bucket &= ~std::bit_floor(bucket);
-  }
-}
-
-void Buckets::grow(std::uint32_t size) {
-  if (size >= kBucketsMax) return;
-  const auto segment = static_cast<std::uint32_t>(std::bit_width(size >> first_bits_));
-  if (segments_[segment].load(std::memory_order_acquire) == nullptr) {
+std::uint32_t Buckets::grow(std::uint32_t count) {
+  if (count >= kBucketsMax) return 0;
+  const auto segment = static_cast<std::uint32_t>(std::bit_width(count >> first_bits_));
+  if (segments_[segment].load(std::memory_order_acquire) == 0) {
     const std::size_t bytes = segment_bytes(segment);
-    auto* const words = static_cast<std::atomic<std::uint64_t>*>(map_pages(bytes));
-    if (words == nullptr) return;  // no memory for an index: the old one serves, more slowly
+    void* const words = map_pages(bytes);
+    if (words == nullptr) return 0;  // no memory for an index: the old one serves, more slowly
     IDEM_PAUSE_POINT("memory.grow.segment");
-    std::atomic<std::uint64_t>* none = nullptr;
+    std::uintptr_t none = 0;
+    const std::uintptr_t origin =
+        reinterpret_cast<std::uintptr_t>(words) - std::uintptr_t{segment_first(segment)} * 8;
     // release: pairs with word()
-    if (!segments_[segment].compare_exchange_strong(none, words, std::memory_order_acq_rel))
+    if (!segments_[segment].compare_exchange_strong(none, origin, std::memory_order_acq_rel))
       unmap_pages(words, bytes);
   }
-  IDEM_PAUSE_POINT("memory.grow.size");
-  // release: pairs with size(): whoever sees the size finds the segment
-  size_.compare_exchange_strong(size, size * 2, std::memory_order_acq_rel);
-}
-
-std::uint32_t Buckets::next_to_link() {
-  // relaxed: only deals out numbers; a bucket too many or too few costs a longer walk
-  if (link_cursor_.load(std::memory_order_relaxed) >= size()) return 0;
-  const std::uint32_t bucket = link_cursor_.fetch_add(1, std::memory_order_relaxed);
-  return bucket < size() ? bucket : 0;
+  // release: pairs with count(): whoever sees the count finds the segment
+  if (!count_.compare_exchange_strong(count, count + kStep, std::memory_order_acq_rel)) return 0;
+  IDEM_PAUSE_POINT("memory.grow.count");
+  return count;
 }
 
 }  // namespace idem::memory

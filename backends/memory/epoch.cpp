@@ -1,25 +1,34 @@
 #include "epoch.hpp"
 
+#include <linux/membarrier.h>
 #include <pthread.h>
-
-#include "idem/pause_point.hpp"
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace idem::memory {
+namespace epoch {
 namespace {
 
-// A line of its own: written by its thread at every pin.
-struct alignas(64) Slot {
-  std::atomic<std::uint64_t> epoch{0};
-  std::atomic<bool> taken{true};
-  std::uint32_t depth = 0;  // of nested pins; its thread's only
-  Slot* next = nullptr;
-};
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kSeesBarriers = false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr bool kSeesBarriers = false;
+#else
+constexpr bool kSeesBarriers = true;
+#endif
+#else
+constexpr bool kSeesBarriers = true;
+#endif
 
-alignas(64) std::atomic<std::uint64_t> epoch_now{1};
-alignas(64) std::atomic<Slot*> slots{nullptr};
-std::atomic<std::uint32_t> generation{0};
+std::atomic<Slot*> slots{nullptr};
+std::atomic<std::uint32_t> seats_taken{0};
 
-Slot* take_slot() {
+bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
+bool register_barriers() noexcept { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+bool barrier_in_all_threads() noexcept { return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); }
+
+Slot* find_slot() {
   for (Slot* slot = slots.load(); slot != nullptr; slot = slot->next) {
     bool free = false;
     // acquire: pairs with the release of the thread that gave the slot back
@@ -28,6 +37,8 @@ Slot* take_slot() {
       return slot;
   }
   Slot* const slot = new Slot;
+  // relaxed: only deals out numbers
+  slot->stripe = seats_taken.fetch_add(1, std::memory_order_relaxed) % kStripes;
   slot->next = slots.load();
   while (!slots.compare_exchange_weak(slot->next, slot)) {
   }
@@ -35,31 +46,21 @@ Slot* take_slot() {
 }
 
 // Gives the slot back when the thread ends.
-class Seat {
- public:
-  ~Seat() {
-    // release: pairs with the acquire in take_slot
-    if (slot_ != nullptr) slot_->taken.store(false, std::memory_order_release);
-    slot_ = nullptr;
+struct Leaving {
+  ~Leaving() {
+    // release: pairs with the acquire in find_slot
+    if (own != nullptr) own->taken.store(false, std::memory_order_release);
+    own = nullptr;
   }
-  [[nodiscard]] Slot& slot() {
-    if (slot_ == nullptr) slot_ = take_slot();
-    return *slot_;
-  }
-  [[nodiscard]] const Slot* held() const { return slot_; }
-
- private:
-  Slot* slot_ = nullptr;
 };
-
-thread_local Seat seat;
 
 // Only the forking thread lives on in the child: nobody else is pinned there.
 void in_child() {
   generation.fetch_add(1);
+  if (asymmetric) static_cast<void>(register_barriers());
   for (Slot* slot = slots.load(); slot != nullptr; slot = slot->next) {
-    if (slot == seat.held()) continue;
-    slot->epoch.store(0);
+    if (slot == own) continue;
+    slot->pinned.store(0);
     slot->depth = 0;
     slot->taken.store(false);
   }
@@ -67,35 +68,35 @@ void in_child() {
 
 const int kForkHandler = pthread_atfork(nullptr, nullptr, &in_child);
 
-}  // namespace
-
-Pin::Pin() {
-  Slot& slot = seat.slot();
-  if (slot.depth++ != 0) return;
-  slot.epoch.store(epoch_now.load());
-  IDEM_PAUSE_POINT("memory.pinned");
-}
-
-Pin::~Pin() {
-  Slot& slot = seat.slot();
-  if (--slot.depth == 0) slot.epoch.store(0, std::memory_order_release);  // pairs: try_advance
-}
-
-std::uint64_t current_epoch() noexcept { return epoch_now.load(); }
-
-bool try_advance() noexcept {
-  std::uint64_t epoch = epoch_now.load();
+bool nobody_is_behind(std::uint64_t epoch) noexcept {
   for (const Slot* slot = slots.load(); slot != nullptr; slot = slot->next) {
-    const std::uint64_t seen = slot->epoch.load();
+    const std::uint64_t seen = slot->pinned.load();
     if (seen != 0 && seen != epoch) return false;
   }
-  IDEM_PAUSE_POINT("memory.reclaim.advance");
-  return epoch_now.compare_exchange_strong(epoch, epoch + 1);
+  return true;
 }
 
-std::uint32_t process_generation() noexcept {
+}  // namespace
+
+const bool asymmetric = kSeesBarriers && register_barriers();
+
+Slot& take_seat() {
   static_cast<void>(kForkHandler);
-  return generation.load(std::memory_order_relaxed);  // pairs with nothing: set before main code
+  thread_local const Leaving kLeaving;
+  static_cast<void>(&kLeaving);
+  own = find_slot();
+  return *own;
+}
+
+}  // namespace epoch
+
+bool try_advance() noexcept {
+  std::uint64_t epoch = epoch::now.load();
+  if (!epoch::nobody_is_behind(epoch)) return false;
+  if (epoch::asymmetric && !(epoch::barrier_in_all_threads() && epoch::nobody_is_behind(epoch)))
+    return false;
+  IDEM_PAUSE_POINT("memory.reclaim.advance");
+  return epoch::now.compare_exchange_strong(epoch, epoch + 1);
 }
 
 }  // namespace idem::memory

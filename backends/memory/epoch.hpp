@@ -17,33 +17,87 @@
 // g0 + 2, which cannot be while T is pinned.
 // The same bound serves whoever retires or reclaims: while one is pinned, G grows by at most one.
 //
+// Asymmetric pins. Where the system has membarrier, a pin is a plain store, and try_advance() makes
+// all threads of the process pass a full barrier after it read g and before it looks at the slots.
+// A pin before that barrier is then visible to the look, as above. After a pin behind it, T's reads
+// come after the barrier too, so after everything that came before G = g: objects whose tag is
+// below g were unlinked before, T does not reach them; and those of tag g need G = g + 2, for which
+// another advance, with a barrier of its own, must see T's slot. Under ThreadSanitizer, which knows
+// no membarrier, and where it is missing, a pin is a sequentially consistent store.
+//
 // Progress. pin and unpin are one store each. try_advance never waits: a pinned thread that does
 // not move on makes it return false, and retired memory waits meanwhile (MemoryStore counts it).
 //
-// No fence is used: ThreadSanitizer does not see fences. The seq_cst store of a pin costs a few
-// nanoseconds; an asymmetric pin (membarrier) would save them, and blind the sanitizer.
+// Cost. A pin and an unpin are about a nanosecond each; an advance is a system call of 1 to 3 us,
+// so it is tried only when some hundreds of cells wait.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "idem/pause_point.hpp"
+
 namespace idem::memory {
+
+namespace epoch {
+
+// A line of its own: written by its thread at every pin.
+struct alignas(64) Slot {
+  std::atomic<std::uint64_t> pinned{0};  // 0, or the epoch its thread saw
+  std::atomic<bool> taken{true};
+  std::uint32_t depth = 0;  // of nested pins; its thread's only
+  std::uint32_t stripe = 0;
+  std::uint32_t writes = 0;  // its thread's only: see housekeeping.hpp
+  Slot* next = nullptr;
+};
+
+inline constinit thread_local Slot* own = nullptr;
+alignas(64) inline std::atomic<std::uint64_t> now{1};
+inline std::atomic<std::uint32_t> generation{0};
+extern const bool asymmetric;
+
+Slot& take_seat();  // the thread's first pin
+[[nodiscard]] inline Slot& seat() { return own != nullptr ? *own : take_seat(); }
+
+}  // namespace epoch
 
 // Pins the calling thread. Nests. Never hold one across a caller's code.
 class Pin {
  public:
-  Pin();
-  ~Pin();
+  Pin() : slot_(epoch::seat()) {
+    if (slot_.depth++ != 0) return;
+    if (epoch::asymmetric) {
+      slot_.pinned.store(epoch::now.load(), std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with membarrier: try_advance
+    } else {
+      slot_.pinned.store(epoch::now.load());
+    }
+    IDEM_PAUSE_POINT("memory.pinned");
+  }
+  ~Pin() {
+    if (--slot_.depth == 0) slot_.pinned.store(0, std::memory_order_release);  // pairs: try_advance
+  }
   Pin(const Pin&) = delete;
   Pin& operator=(const Pin&) = delete;
+
+ private:
+  epoch::Slot& slot_;
 };
 
-[[nodiscard]] std::uint64_t current_epoch() noexcept;
+[[nodiscard]] inline std::uint64_t current_epoch() noexcept { return epoch::now.load(); }
+
+// What threads write often they write side by side: each thread has one of so many places, several
+// threads may share one.
+inline constexpr std::size_t kStripes = 16;
+[[nodiscard]] inline std::size_t thread_stripe() noexcept { return epoch::seat().stripe; }
 
 // One look at every thread's slot; true if the epoch moved.
 bool try_advance() noexcept;
 
 // Changes in every forked child, so that a store can tell it is not in its own process any more.
-[[nodiscard]] std::uint32_t process_generation() noexcept;
+[[nodiscard]] inline std::uint32_t process_generation() noexcept {
+  return epoch::generation.load(std::memory_order_relaxed);  // set before the child's own code
+}
 
 }  // namespace idem::memory

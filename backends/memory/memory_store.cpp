@@ -7,11 +7,13 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "answers.hpp"
 #include "epoch.hpp"
+#include "housekeeping.hpp"
 #include "idem/list_filter.hpp"
 #include "keyed_hash.hpp"
 #include "shard.hpp"
@@ -25,6 +27,12 @@ using memory::Pin;
 using memory::Shard;
 
 constexpr std::uint64_t kResultBytesMax = std::uint64_t{64} << 20;
+template <class Op>
+constexpr bool kWrites = !std::is_same_v<Op, Load>;
+// Verbs that others may be waiting for. (An insert finds nobody waiting: there was no record.)
+template <class Op>
+constexpr bool kChanges = std::is_same_v<Op, Replace> || std::is_same_v<Op, Remove>;
+
 constexpr std::size_t kWindow = 16;        // calls of a batch whose misses overlap
 constexpr std::size_t kStepsPerPin = 256;  // of long walks, so that they hold up no memory
 
@@ -57,7 +65,7 @@ struct Cursor {
 // Its result is copied only once it is selected.
 std::optional<Listed> listed(const ListQuery& query, const Cell& cell, Time now) {
   Listed item;
-  memory::describe(item.record, cell, cell.version.load());
+  memory::describe(item.record, cell, cell.version());
   if (!selects(query, cell.key(), item.record, now)) return std::nullopt;
   item.key = Key(cell.key());
   item.record.result = cell.result();
@@ -66,20 +74,23 @@ std::optional<Listed> listed(const ListQuery& query, const Cell& cell, Time now)
 
 }  // namespace
 
-class MemoryStore::Impl {
+class MemoryStore::Impl : memory::ShardOf {
  public:
   explicit Impl(const MemoryOptions& options)
       : clock_(options.clock != nullptr ? *options.clock : system_clock()),
+        birth_(clock_.now()),
         injected_hash_(options.hash),
-        capacity_(options.max_entries, options.max_bytes) {
+        capacity_(options.max_entries, options.max_bytes),
+        house_(slab_, *this, birth_) {
     const std::size_t count = std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 4096));
     shard_bits_ = static_cast<unsigned>(std::bit_width(count)) - 1;
     Shard::Options shard;
     const std::uint64_t room = options.initial_capacity / count * 4 / 3;
     shard.buckets = static_cast<std::uint32_t>(
         std::bit_ceil(std::clamp<std::uint64_t>(room, 64, std::uint64_t{1} << 30)));
-    shard.birth = clock_.now();
+    shard.birth = birth_;
     shard.capacity = &capacity_;
+    shard.slab = &slab_;
     shards_.reserve(count);
     for (std::size_t i = 0; i < count; ++i) shards_.push_back(std::make_unique<Shard>(shard));
     capabilities_.backend = "memory";
@@ -93,40 +104,78 @@ class MemoryStore::Impl {
     }
   }
 
-  ~Impl() { timers_.reset(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() override { timers_.reset(); }
 
-  // Runs one verb over a batch: a window at a time hashed, fetched ahead, done while pinned, and
-  // told to who watches when not pinned any more.
+  // Runs one verb over the operations of a call.
   template <class Op, class Step>
   void run(std::span<Op> ops, Step&& step) {
-    if (memory::process_generation() != generation_) {
-      for (Op& op : ops)
-        answer_failed(op.answer, errc::wrong_process,
-                      "this memory store belongs to the parent process: open one of your own");
-      return;
+    if (foreign()) return answer_foreign(ops);
+    if (ops.size() != 1) return run_batch(ops, step);
+    // Nothing to overlap with: the shortest way.
+    const std::uint64_t hashed = hash(ops[0].key);
+    bool changed = false;
+    {
+      const Pin pin;
+      memory::Moment moment(clock_);
+      changed = step(shard(hashed), hashed, ops[0], moment);
+      if constexpr (kWrites<Op>) keep_house<Op>(ops, hashed, moment.now());
     }
-    std::array<std::uint64_t, kWindow> hashes{};
+    if constexpr (kChanges<Op>)
+      if (changed) watchers_.notify(hashed);
+  }
+
+  // A window at a time hashed, fetched ahead, done while pinned, and told to who watches when not
+  // pinned any more.
+  template <class Op, class Step>
+  void run_batch(std::span<Op> ops, Step&& step) {
+    std::array<std::uint64_t, kWindow> hashes;
     std::array<bool, kWindow> changed{};
     while (!ops.empty()) {
       const std::span<Op> window = ops.first(std::min(kWindow, ops.size()));
       ops = ops.subspan(window.size());
-      for (std::size_t i = 0; i < window.size(); ++i) hashes[i] = hash(window[i].key);
+      for (std::size_t i = 0; i < window.size(); ++i) {
+        hashes[i] = hash(window[i].key);
+        shard(hashes[i]).prefetch_bucket(hashes[i]);
+      }
       {
         const Pin pin;
-        if (window.size() > 1)
-          for (std::size_t i = 0; i < window.size(); ++i) shard(hashes[i]).prefetch(hashes[i]);
+        for (std::size_t i = 0; i < window.size(); ++i) shard(hashes[i]).prefetch_record(hashes[i]);
         memory::Moment moment(clock_);
         for (std::size_t i = 0; i < window.size(); ++i)
           changed[i] = step(shard(hashes[i]), hashes[i], window[i], moment);
+        if constexpr (kWrites<Op>) keep_house<Op>(window, hashes[window.size() - 1], moment.now());
       }
-      for (std::size_t i = 0; i < window.size(); ++i)
-        if (changed[i]) watchers_.notify(hashes[i]);
+      if constexpr (kChanges<Op>)
+        for (std::size_t i = 0; i < window.size(); ++i)
+          if (changed[i]) watchers_.notify(hashes[i]);
     }
   }
 
-  // A write step: makes room and tries again while the store is full, then keeps house.
+  // A share of it, after writes. Not after calls that changed nothing: what they saw may be what
+  // their callers replace next.
+  template <class Op>
+  void keep_house(std::span<const Op> ops, std::uint64_t last_hash, Time now) {
+    const auto written = std::count_if(ops.begin(), ops.end(), [](const Op& op) {
+      return op.answer.state == Answer::State::written;
+    });
+    if (written == 0) return;
+    if constexpr (std::is_same_v<Op, Insert>) house_.added(shard(last_hash), written);
+    if constexpr (std::is_same_v<Op, Remove>) house_.removed(shard(last_hash), written);
+    credit(house_.after_writes(static_cast<std::uint32_t>(written), now));
+  }
+
+  template <class Op>
+  static void answer_foreign(std::span<Op> ops) {
+    for (Op& op : ops)
+      answer_failed(op.answer, errc::wrong_process,
+                    "this memory store belongs to the parent process: open one of your own");
+  }
+
+  // A write step: makes room and tries again while the store is full.
   template <class Op, class Verb>
-  bool write(Shard& shard, Op& op, memory::Moment& moment, Verb&& verb) {
+  bool write(Op& op, memory::Moment& moment, Verb&& verb) {
     Shard::Done done = verb();
     while (done == Shard::Done::full) {
       if (make_room(moment.now()) == 0) {
@@ -136,26 +185,24 @@ class MemoryStore::Impl {
       }
       done = verb();
     }
-    // Not after a call that changed nothing: what it saw may be what its caller replaces next.
-    if (op.answer.state == Answer::State::written) credit(shard.keep_house(moment.now()));
     return done == Shard::Done::changed;
   }
 
   void insert(std::span<Insert> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Insert& op, memory::Moment& moment) {
       if (too_large(op)) return false;
-      return write(shard, op, moment, [&] { return shard.insert(hash, op, moment); });
+      return write(op, moment, [&] { return shard.insert(hash, op, moment); });
     });
   }
   void replace(std::span<Replace> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Replace& op, memory::Moment& moment) {
       if (too_large(op)) return false;
-      return write(shard, op, moment, [&] { return shard.replace(hash, op, moment); });
+      return write(op, moment, [&] { return shard.replace(hash, op, moment); });
     });
   }
   void remove(std::span<Remove> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Remove& op, memory::Moment& moment) {
-      return write(shard, op, moment, [&] { return shard.remove(hash, op, moment); });
+      return write(op, moment, [&] { return shard.remove(hash, op, moment); });
     });
   }
   void load(std::span<Load> ops) {
@@ -178,28 +225,32 @@ class MemoryStore::Impl {
   }
 
   std::uint64_t free_expired(std::size_t limit) {
-    const std::size_t first = sweep_cursor_.fetch_add(1, std::memory_order_relaxed);
+    // relaxed: only where to begin, so that sweeps with small limits come round
+    const std::uint32_t first = sweep_cursor_.load(std::memory_order_relaxed);
+    const std::uint32_t chunks = slab_.chunks();
+    std::uint32_t looked = 0;
     std::uint64_t removed = 0;
-    bool limbo = false;
-    for (std::size_t i = 0; i < shards_.size(); ++i) {
-      Shard& shard = *shards_[(first + i) % shards_.size()];
-      for (std::size_t last = kStepsPerPin; last == kStepsPerPin && removed < limit;) {
-        const Pin pin;
-        last = shard.evict(clock_.now(), std::min<std::size_t>(kStepsPerPin, limit - removed));
-        removed += last;
-        if (last != 0) shard.reclaim(kStepsPerPin);
-      }
-      limbo = limbo || shard.limbo() != 0;
-    }
-    // Four steps of the epoch pass every limbo stack once, the newest after two: what was retired
-    // comes home, unless a reader holds it. A sweep that came to its limit will be called again.
-    const std::size_t each = removed < limit ? std::numeric_limits<std::size_t>::max() : limit;
-    for (int step = 0; limbo && step < 4; ++step) {
+    while (looked < chunks && removed < limit) {
       const Pin pin;
-      for (const auto& shard : shards_)
-        if (shard->limbo() != 0) shard->reclaim(each);
+      const std::size_t most = std::min<std::size_t>(kStepsPerPin, limit - removed);
+      const std::size_t gone = house_.evict(clock_.now(), most, first, looked);
+      if (gone != 0) slab_.reclaim(kStepsPerPin * 2);
+      removed += gone;
     }
+    sweep_cursor_.store(first + looked, std::memory_order_relaxed);
+    // A sweep that came to its limit will be called again.
+    bring_home(removed < limit ? std::numeric_limits<std::size_t>::max() : limit);
     return removed;
+  }
+
+  // Four steps of the epoch pass every limbo stack once, the newest after two: what was retired
+  // comes home, unless a reader holds it.
+  void bring_home(std::size_t each) {
+    for (int step = 0; slab_.limbo_cells() != 0 && step < 4; ++step) {
+      const Pin pin;
+      slab_.reclaim_everywhere(each);
+    }
+    slab_.trim();
   }
 
   Page list(const ListQuery& query, Cursor at) {
@@ -211,9 +262,12 @@ class MemoryStore::Impl {
       for (bool more = true; more;) {
         const Pin pin;
         for (std::size_t step = 0; more && step < kStepsPerPin; ++step) {
-          more = shards_[at.shard]->next_run(at.order, run);
-          if (!more) break;
-          if (list_run(query, run, limit, at, page)) return page;
+          const auto order = shards_[at.shard]->next_run(at.order, run);
+          if (!order) {
+            more = false;
+            break;
+          }
+          if (list_run(query, run, *order, limit, at, page)) return page;
           more = at.order != 0xFFFFFFFFU;
           ++at.order;
         }
@@ -225,22 +279,21 @@ class MemoryStore::Impl {
   StoreStats stats() {
     StoreStats stats;
     const Time now = clock_.now();
+    stats.bytes = bytes();
     std::vector<const Cell*> run;
     for (const auto& shard : shards_) {
-      stats.bytes += shard->bytes();
       std::uint32_t order = 0;
       for (bool more = true; more;) {
         const Pin pin;
         for (std::size_t step = 0; more && step < kStepsPerPin; ++step) {
-          more = shard->next_run(order, run);
+          order = shard->next_run(order, run).value_or(0xFFFFFFFFU);
           for (const Cell* cell : run) {
-            if (cell->status == Status::processing) ++stats.processing;
-            if (cell->status == Status::success) ++stats.success;
-            if (cell->status == Status::failed) ++stats.failed;
+            if (cell->status() == Status::processing) ++stats.processing;
+            if (cell->status() == Status::success) ++stats.success;
+            if (cell->status() == Status::failed) ++stats.failed;
             if (now >= cell->expires_at()) ++stats.expired;
           }
-          if (!run.empty()) order = memory::record_order(run.front()->hash);
-          more = more && order != 0xFFFFFFFFU;
+          more = order != 0xFFFFFFFFU;
           ++order;
         }
       }
@@ -250,11 +303,9 @@ class MemoryStore::Impl {
 
   MemoryGauges gauges() const {
     MemoryGauges gauges;
-    for (const auto& shard : shards_) {
-      gauges.records += shard->records();
-      gauges.bytes += shard->bytes();
-      gauges.limbo += shard->limbo();
-    }
+    gauges.records = house_.records();
+    gauges.bytes = bytes();
+    gauges.limbo = slab_.limbo_cells();
     gauges.watchers = watchers_.watchers();
     return gauges;
   }
@@ -268,10 +319,19 @@ class MemoryStore::Impl {
   [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
 
  private:
-  [[nodiscard]] std::uint64_t hash(KeyRef key) const {
+  [[nodiscard]] std::uint64_t hash(const KeyRef& key) const {
     return injected_hash_ ? injected_hash_(key) : hash_(key);
   }
-  [[nodiscard]] Shard& shard(std::uint64_t hash) {
+  [[nodiscard]] std::uint64_t bytes() const {
+    std::uint64_t bytes = slab_.resident_bytes();
+    for (const auto& shard : shards_) bytes += shard->index_bytes();
+    return bytes;
+  }
+  [[nodiscard]] Home home_of(const Cell& cell) const override {
+    const std::uint64_t hashed = hash(cell.key());
+    return {&shard(hashed), hashed};
+  }
+  [[nodiscard]] Shard& shard(std::uint64_t hash) const {
     return *shards_[shard_bits_ == 0 ? 0 : hash >> (64 - shard_bits_)];
   }
 
@@ -285,16 +345,16 @@ class MemoryStore::Impl {
   // Frees a few expired records, wherever they are; how many. Pinned.
   std::size_t make_room(Time now) {
     std::size_t removed = 0;
-    for (std::size_t i = 0; i < shards_.size() && removed == 0; ++i)
-      removed = shards_[i]->evict(now, kWindow);
+    const std::uint32_t chunks = slab_.chunks();
+    for (std::uint32_t looked = 0; looked < chunks && removed == 0;)
+      removed = house_.evict(now, kWindow, 0, looked);
     credit(removed);
     return removed;
   }
 
   // Adds the wanted records of one run to the page, by key; true if the page is full.
-  static bool list_run(const ListQuery& query, std::vector<const Cell*>& run, std::size_t limit,
-                       Cursor& at, Page& page) {
-    const std::uint32_t order = memory::record_order(run.front()->hash);
+  static bool list_run(const ListQuery& query, std::vector<const Cell*>& run, std::uint32_t order,
+                       std::size_t limit, Cursor& at, Page& page) {
     if (order != at.order) at.after.clear();
     at.order = order;
     std::vector<std::pair<std::string, const Cell*>> named;
@@ -325,14 +385,17 @@ class MemoryStore::Impl {
   }
 
   Clock& clock_;
+  const Time birth_;
   const std::uint32_t generation_ = memory::process_generation();
   const memory::KeyedHash hash_;
   const std::function<std::uint64_t(KeyRef)> injected_hash_;
   memory::Capacity capacity_;
+  memory::Slab slab_;
+  memory::Housekeeping house_;
   unsigned shard_bits_ = 0;
   std::vector<std::unique_ptr<Shard>> shards_;
   memory::WatchTable watchers_;
-  std::atomic<std::size_t> sweep_cursor_{0};
+  std::atomic<std::uint32_t> sweep_cursor_{0};
   std::atomic<std::uint64_t> in_passing_{0};  // freed by callers and the background, not yet told
   Capabilities capabilities_;
   Micros sweep_every_{};

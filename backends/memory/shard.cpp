@@ -11,10 +11,6 @@
 namespace idem::memory {
 namespace {
 
-[[nodiscard]] std::uint64_t micros_of(Time at) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(1, at.time_since_epoch().count()));
-}
-
 template <class T>
 void raise(std::atomic<T>& to, T value) {
   T seen = to.load();
@@ -24,33 +20,40 @@ void raise(std::atomic<T>& to, T value) {
 
 constexpr auto kNoMatch = [](const Cell&, std::uint32_t) { return false; };
 
+// A cell's first three lines; of a claim two are enough, and the third is its neighbour's.
+void fetch(const Cell& cell) {
+  const char* const at = reinterpret_cast<const char*>(&cell);
+  __builtin_prefetch(at);
+  __builtin_prefetch(at + 64);
+  __builtin_prefetch(at + 128);
+}
+
 }  // namespace
 
 Shard::Shard(const Options& options)
     : birth_(options.birth),
       capacity_(*options.capacity),
-      slab_(options.chunks_max),
+      slab_(*options.slab),
       buckets_(options.buckets) {}
 
 Shard::~Shard() = default;
 
 // --- walking ---------------------------------------------------------------------------------
 
-// The one walk of all writers (Michael's, 2002): from `start` to the first record of order
-// first..last that matches, unlinking every flagged record it passes.
+// The one walk of all writers (Michael's, 2002): from `start` to the first record of that order
+// that matches, unlinking every flagged record it passes.
 template <class Match>
-Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32_t first,
-                           std::uint32_t last, Match&& match) {
+inline Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32_t order,
+                                  Match&& match) {
   for (;;) {
     std::atomic<std::uint64_t>* word = &start;
     Link seen(word->load());
-    Place run;  // where records of order `first` begin
+    Place run;  // where records of that order begin
     for (bool again = false; !again;) {
       const Link at = seen.plain();
-      if (run.word == nullptr && at.order() >= first) run = {word, seen, nullptr, {}};
-      if (at.is_end() || at.order() > last) {
+      if (at.order() >= order) {
         if (run.word == nullptr) run = {word, seen, nullptr, {}};
-        return run;
+        if (at.order() > order || at.is_end()) return run;
       }
       if (at.is_marker()) {
         word = &buckets_.word(at.bucket());
@@ -58,6 +61,7 @@ Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32_t firs
         continue;
       }
       Cell& cell = slab_.cell(at.number());
+      if (at.order() == order) fetch(cell);
       const Link next(cell.next.load());
       if (next.flagged()) {
         std::uint64_t expected = seen.bits();
@@ -69,51 +73,54 @@ Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32_t firs
         if (run.word == word) run.seen = seen;
         continue;
       }
-      if (at.order() >= first && match(cell, at.number())) return {word, seen, &cell, next};
+      if (at.order() == order && match(cell, at.number())) return {word, seen, &cell, next};
       word = &cell.next;
       seen = next;
     }
   }
 }
 
-template <class Match>
-Shard::Place Shard::locate(std::uint32_t first, std::uint32_t last, Match&& match) {
-  return locate(buckets_.start(reverse_bits(first) & (buckets_.size() - 1)), first, last,
-                std::forward<Match>(match));
-}
-
-Shard::Place Shard::locate_key(std::uint64_t hash, KeyRef key) {
-  const std::uint32_t order = record_order(hash);
-  return locate(order, order,
-                [&](const Cell& cell, std::uint32_t) { return cell.hash == hash && cell.is(key); });
+Shard::Place Shard::locate_key(std::uint64_t hash, const KeyRef& key) {
+  return locate(buckets_.start(buckets_.of(hash)), record_order(hash),
+                [&](const Cell& cell, std::uint32_t) { return cell.is(key); });
 }
 
 // The readers' walk: it passes flagged records and writes nothing.
-const Cell* Shard::find(std::uint64_t hash, KeyRef key) const {
+inline const Cell* Shard::find(std::uint64_t hash, const KeyRef& key) const {
   const std::uint32_t order = record_order(hash);
-  const auto bucket = static_cast<std::uint32_t>(hash) & (buckets_.size() - 1);
-  Link at = Link(buckets_.start(bucket).load()).plain();
-  while (!at.is_end() && at.order() <= order) {
+  Link at(buckets_.start(buckets_.of(hash)).load());
+  for (;;) {
+    at = at.plain();
+    if (at.order() > order) return nullptr;
     if (at.is_marker()) {
-      at = Link(buckets_.word(at.bucket()).load()).plain();
+      at = Link(buckets_.word(at.bucket()).load());
       continue;
     }
+    if (at.number() == 0) return nullptr;  // the end of the list
     const Cell& cell = slab_.cell(at.number());
-    const Link next(cell.next.load());
-    if (at.order() == order && !next.flagged() && cell.hash == hash && cell.is(key)) return &cell;
-    at = next.plain();
+    if (at.order() != order) {
+      at = Link(cell.next.load());
+      continue;
+    }
+    fetch(cell);
+    at = Link(cell.next.load());
+    if (!at.flagged() && cell.is(key)) return &cell;
   }
-  return nullptr;
 }
 
-void Shard::prefetch(std::uint64_t hash) const {
-  __builtin_prefetch(&buckets_.word(static_cast<std::uint32_t>(hash) & (buckets_.size() - 1)));
+void Shard::prefetch_record(std::uint64_t hash) const {
+  const Link at = Link(buckets_.word(buckets_.of(hash)).load(std::memory_order_relaxed)).plain();
+  if (at.number() == 0 || at.is_marker() || at.order() > record_order(hash)) return;
+  if (at.order() == record_order(hash))
+    fetch(slab_.cell(at.number()));
+  else
+    __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
 }
 
-bool Shard::next_run(std::uint32_t from, std::vector<const Cell*>& run) {
+std::optional<std::uint32_t> Shard::next_run(std::uint32_t from, std::vector<const Cell*>& run) {
   run.clear();
   std::uint32_t order = 0;
-  Link at = Link(buckets_.start(reverse_bits(from) & (buckets_.size() - 1)).load()).plain();
+  Link at = Link(buckets_.start(buckets_.of(reverse_bits(from))).load()).plain();
   while (!at.is_end() && (run.empty() || at.order() == order)) {
     if (at.is_marker()) {
       at = Link(buckets_.word(at.bucket()).load()).plain();
@@ -128,64 +135,26 @@ bool Shard::next_run(std::uint32_t from, std::vector<const Cell*>& run) {
     }
     at = next.plain();
   }
-  return !run.empty();
+  if (run.empty()) return std::nullopt;
+  return order;
 }
 
 // --- cells -----------------------------------------------------------------------------------
 
-std::uint32_t Shard::class_of(KeyRef key, std::size_t result_bytes) {
-  const std::size_t name = key.tenant.size() + key.biz_type.size() + key.key.size();
-  const std::uint32_t whole = class_for(name + result_bytes);
-  return whole != 0 ? whole : class_for(name);
-}
-
-std::int64_t Shard::bytes_of(KeyRef key, std::size_t result_bytes) {
-  const std::size_t name = key.tenant.size() + key.biz_type.size() + key.key.size();
-  const bool outside = class_for(name + result_bytes) == 0;
-  return static_cast<std::int64_t>(class_bytes(class_of(key, result_bytes)) +
-                                   (outside ? result_bytes : 0));
-}
-
-Shard::Made Shard::make(std::uint64_t hash, KeyRef key, const Draft& draft, Time now) {
-  const std::uint32_t size_class = class_of(key, draft.result.size());
-  const std::size_t name = key.tenant.size() + key.biz_type.size() + key.key.size();
+Shard::Made Shard::make(const CellPlan& plan, const KeyRef& key, const Draft& draft) {
   char* outside = nullptr;
-  if (class_for(name + draft.result.size()) == 0) {
-    outside = static_cast<char*>(std::malloc(draft.result.size()));
+  if (plan.outside_bytes != 0) {
+    outside = static_cast<char*>(std::malloc(plan.outside_bytes));
     if (outside == nullptr) return {};
   }
-  const std::uint32_t number = slab_.allocate(size_class);
+  const std::uint32_t number = slab_.allocate(plan.size_class);
   if (number == 0) {
     std::free(outside);
     return {};
   }
-  Cell& cell = *new (&slab_.cell(number)) Cell{};
-  cell.hash = hash;
-  cell.fence = draft.fence;
-  cell.attempt = draft.attempt;
-  cell.status = draft.status;
-  cell.fail_kind = draft.fail_kind;
-  cell.tombstone = draft.tombstone;
-  cell.tenant_bytes = static_cast<std::uint8_t>(key.tenant.size());
-  cell.biz_type_bytes = static_cast<std::uint8_t>(key.biz_type.size());
-  cell.key_bytes = static_cast<std::uint8_t>(key.key.size());
-  cell.size_class = static_cast<std::uint8_t>(size_class);
-  cell.result_bytes = static_cast<std::uint32_t>(draft.result.size());
-  if (draft.status == Status::processing) cell.until_after = draft.lease;
-  if (draft.status == Status::failed) cell.until_after = draft.retry_after;
-  cell.keep = draft.keep;
-  cell.fresh = true;
-  cell.made_at = now;
-  cell.written_at.store(Cell::kUnsettled, std::memory_order_relaxed);
-  cell.outside = outside;
-  slab_.count_outside(static_cast<std::int64_t>(cell.outside_bytes()));
-  cell.request_hash = draft.request_hash;
-  cell.owner = draft.owner;
-  char* to = cell.text();
-  for (const std::string_view part : {key.tenant, key.biz_type, key.key})
-    to = std::copy(part.begin(), part.end(), to);
-  std::copy(draft.result.begin(), draft.result.end(), outside != nullptr ? outside : to);
-  slab_.set_due(number, size_class, Due::code(later(now, draft.keep), birth_), record_order(hash));
+  Cell& cell = Cell::make(slab_.cell_at(number), plan, key, draft, outside);
+  slab_.count_outside(plan.outside_bytes);
+  slab_.set_due(number, plan.size_class, Due::code(later(plan.written, draft.keep), birth_));
   return {number, &cell};
 }
 
@@ -199,30 +168,31 @@ void Shard::discard(const Made& made, std::int64_t entries, std::int64_t bytes) 
 // --- the verbs -------------------------------------------------------------------------------
 
 Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
-  const auto bucket = static_cast<std::uint32_t>(hash) & (buckets_.size() - 1);
+  const std::uint32_t bucket = buckets_.of(hash);
   if (buckets_.word(bucket).load() == 0) link_bucket(bucket);
-  const std::int64_t bytes = bytes_of(op.key, op.draft.result.size());
   Made made;
+  CellPlan plan;
   for (;;) {
     const Place place = locate_key(hash, op.key);
     if (place.cell != nullptr) {
-      discard(made, 1, bytes);
+      discard(made, 1, plan.bytes());
       const std::uint64_t version = settle(*place.cell);
       answer_stands(op.answer, *place.cell, version, moment.not_before(place.cell->updated()));
       return Done::answered;
     }
     IDEM_PAUSE_POINT("memory.insert.absent");
     const Time now = absent_at(moment);
-    if (made.cell != nullptr && made.cell->made_at < now) {
-      discard(made, 1, bytes);  // the key came and went since it was made: it would be too old
+    if (made.cell != nullptr && plan.written < now) {
+      discard(made, 1, plan.bytes());  // the key came and went since it was made: it is too old
       made = {};
     }
     if (made.cell == nullptr) {
-      if (!capacity_.reserve(1, bytes)) return Done::full;
-      made = make(hash, op.key, op.draft, now);
-      if (made.cell == nullptr) capacity_.give_back(1, bytes);
+      plan = CellPlan::of_insert(op.key, op.draft, now);
+      if (!capacity_.reserve(1, plan.bytes())) return Done::full;
+      made = make(plan, op.key, op.draft);
+      if (made.cell == nullptr) capacity_.give_back(1, plan.bytes());
       if (made.cell == nullptr || !copy(op.answer.held.result, op.draft.result)) {
-        discard(made, 1, bytes);
+        discard(made, 1, plan.bytes());
         answer_no_memory(op.answer);
         return Done::answered;
       }
@@ -235,16 +205,15 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
   }
   IDEM_PAUSE_POINT("memory.insert.linked");
   const std::uint64_t version = settle(*made.cell);
-  answer_written(op.answer, *made.cell, version, made.cell->updated());
-  records_.fetch_add(1, std::memory_order_relaxed);  // a gauge
-  grow_if_crowded();
+  const Time written = made.cell->updated();
+  answer_written(op.answer, op.draft, version, written, written);
   return Done::answered;
 }
 
 Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
-  const std::int64_t bytes = bytes_of(op.key, op.draft.result.size());
   std::int64_t more = 0;  // than the old record takes
   Made made;
+  CellPlan plan;
   for (;;) {
     const Place place = locate_key(hash, op.key);
     if (place.cell == nullptr) {
@@ -263,28 +232,26 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     IDEM_PAUSE_POINT("memory.replace.found");
     // A version belongs to one record only: found again after a failed CAS, it is the same `old`.
     if (made.cell == nullptr) {
-      more = bytes - static_cast<std::int64_t>(old.bytes());
+      plan = CellPlan::of_replace(op.key, op.draft, now,
+                                  std::max({version + 1, micros_of(now), op.draft.fence}),
+                                  old.created());
+      more = plan.bytes() - old.bytes();
       if (!capacity_.reserve(0, more)) return Done::full;
-      made = make(hash, op.key, op.draft, now);
+      made = make(plan, op.key, op.draft);
       if (made.cell == nullptr) capacity_.give_back(0, more);
       if (made.cell == nullptr || !copy(op.answer.held.result, op.draft.result)) {
         discard(made, 0, more);
         answer_no_memory(op.answer);
         return Done::answered;
       }
-      made.cell->fresh = op.draft.fresh;
-      made.cell->made_at = op.draft.fresh ? now : old.created();
-      // relaxed: published by the CAS
-      made.cell->written_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-      made.cell->version.store(std::max({version + 1, micros_of(now), op.draft.fence}),
-                               std::memory_order_relaxed);
     }
     made.cell->next.store(place.next.bits(), std::memory_order_relaxed);  // published by the CAS
     const Link link = Link::to_record(record_order(hash), made.number);
     std::uint64_t expected = place.next.bits();
     if (!old.next.compare_exchange_strong(expected, link.with_flag().bits())) continue;
     IDEM_PAUSE_POINT("memory.replace.swapped");
-    answer_written(op.answer, *made.cell, settle(*made.cell), made.cell->updated());
+    answer_written(op.answer, op.draft, plan.version, plan.written,
+                   op.draft.fresh ? plan.written : plan.created);
     unlink(place, place.seen.number(), link, hash);
     return Done::changed;
   }
@@ -324,29 +291,32 @@ void Shard::load(std::uint64_t hash, Load& op, Moment& moment) {
 // --- steps -----------------------------------------------------------------------------------
 
 std::uint64_t Shard::settle(Cell& cell) {
-  const std::uint64_t known = cell.version.load();
-  if (known != 0) return known;
-  // Each word is set once, by whoever comes first; the version last.
-  const std::int64_t made = cell.made_at.time_since_epoch().count();
-  std::int64_t written = Cell::kUnsettled;
-  cell.written_at.compare_exchange_strong(written, std::max(made, removed_at_.load()));
+  std::uint64_t known = cell.version_word.load();
+  if ((known & Cell::kProvisional) == 0) return known & ~Cell::kWrittenLate;
   IDEM_PAUSE_POINT("memory.insert.settle");
-  std::uint64_t version = 0;
-  const std::uint64_t numbered =
-      std::max({floor_.load() + 1, micros_of(cell.updated()), cell.fence});
-  return cell.version.compare_exchange_strong(version, numbered) ? numbered : version;
+  std::uint64_t settled = known & ~Cell::kProvisional;
+  const std::int64_t planned = cell.planned().time_since_epoch().count();
+  if (floor_.load() >= settled || removed_at_.load() > planned) {
+    std::int64_t unset = Cell::kUnsettled;
+    const std::int64_t wanted = std::max(planned, removed_at_.load());
+    const std::int64_t written =
+        cell.late().compare_exchange_strong(unset, wanted) ? wanted : unset;
+    settled = std::max({floor_.load() + 1, micros_of(Time(Micros(written))), settled}) |
+              Cell::kWrittenLate;
+  }
+  if (!cell.version_word.compare_exchange_strong(known, settled)) settled = known;
+  return settled & ~Cell::kWrittenLate;
 }
 
 // Makes the record no longer current. False: another thread changed something first.
 bool Shard::flag_removed(const Place& place, std::uint64_t version, Time now) {
-  raise(floor_, version);
+  if (version >= micros_of(now)) raise(floor_, version);  // else the time is enough
   raise(removed_at_, now.time_since_epoch().count());
   IDEM_PAUSE_POINT("memory.remove.floor");
   std::uint64_t expected = place.next.bits();
   if (!place.cell->next.compare_exchange_strong(expected, place.next.with_flag().bits()))
     return false;
-  capacity_.give_back(1, static_cast<std::int64_t>(place.cell->bytes()));
-  records_.fetch_sub(1, std::memory_order_relaxed);  // a gauge
+  capacity_.give_back(1, place.cell->bytes());
   return true;
 }
 
@@ -358,20 +328,30 @@ void Shard::unlink(const Place& place, std::uint32_t number, Link to, std::uint6
     slab_.retire(number);
     return;
   }
-  const std::uint32_t order = record_order(hash);
-  static_cast<void>(locate(order, order, kNoMatch));
+  static_cast<void>(locate(buckets_.start(buckets_.of(hash)), record_order(hash), kNoMatch));
 }
 
 // --- growing ---------------------------------------------------------------------------------
 
-void Shard::grow_if_crowded() {
-  const std::uint32_t size = buckets_.size();
-  const std::int64_t crowded = std::int64_t{size} / 4 * 3;
-  if (records_.load(std::memory_order_relaxed) > crowded) buckets_.grow(size);
+void Shard::count(std::int64_t records) {
+  // relaxed: a rule of thumb
+  const std::int64_t now = records_.fetch_add(records, std::memory_order_relaxed) + records;
+  if (records > 0 && now > std::int64_t{buckets_.count()}) grow();
+}
+
+// Up to twice as many buckets as records came, so that the index catches up; fetched ahead, since
+// neighbours have neighbours as parents.
+void Shard::grow() {
   for (int step = 0; step < 2; ++step) {
-    const std::uint32_t bucket = buckets_.next_to_link();
-    if (bucket == 0) return;
-    link_bucket(bucket);
+    const std::uint32_t first = buckets_.grow(buckets_.count());
+    if (first == 0) return;
+    const std::uint32_t above = first & ~std::bit_floor(first);
+    for (std::uint32_t i = 0; i < Buckets::kStep; ++i) {
+      const Link at(buckets_.word(above + i).load(std::memory_order_relaxed));  // a hint
+      if (!at.is_marker() && at.number() != 0) __builtin_prefetch(slab_.cell_at(at.number()));
+    }
+    for (std::uint32_t i = 0; i < Buckets::kStep; ++i) link_bucket(first + i);
+    if (records_.load(std::memory_order_relaxed) <= std::int64_t{buckets_.count()}) return;
   }
 }
 
@@ -384,7 +364,7 @@ void Shard::link_bucket(std::uint32_t bucket) {
   const std::uint32_t order = marker_order(bucket);
   const std::uint32_t parent = bucket & ~std::bit_floor(bucket);
   for (;;) {
-    const Place place = locate(buckets_.start(parent), order, order, kNoMatch);
+    const Place place = locate(buckets_.start(parent), order, kNoMatch);
     // Nobody else writes the word before the marker is linked.
     mine.store(place.seen.plain().with_flag().bits());
     std::uint64_t expected = place.seen.bits();
@@ -399,64 +379,18 @@ void Shard::link_bucket(std::uint32_t bucket) {
 
 // --- expiry ----------------------------------------------------------------------------------
 
-Slab::Found Shard::evict_one(std::uint32_t number, const Due& due, Time now) {
-  const Place place = locate(due.order_first(), due.order_last(),
+bool Shard::evict(std::uint64_t hash, std::uint32_t number, Time now) {
+  const Place place = locate(buckets_.start(buckets_.of(hash)), record_order(hash),
                              [&](const Cell&, std::uint32_t at) { return at == number; });
-  if (place.cell == nullptr) return Slab::Found::kept;  // not linked yet, or not any more
+  if (place.cell == nullptr) return false;  // not linked yet, or not any more
   const std::uint64_t version = settle(*place.cell);
-  if (now < place.cell->expires_at()) return Slab::Found::kept;
+  if (now < place.cell->expires_at()) return false;
   IDEM_PAUSE_POINT("memory.evict.expired");
   // The flag goes onto this very record: one that replaced it has another `next`.
-  if (!flag_removed(place, version, now)) return Slab::Found::kept;
+  if (!flag_removed(place, version, now)) return false;
   IDEM_PAUSE_POINT("memory.evict.flagged");
-  unlink(place, number, place.next, place.cell->hash);
-  return Slab::Found::removed;
+  unlink(place, number, place.next, hash);
+  return true;
 }
-
-std::size_t Shard::evict(Time now, std::size_t limit) {
-  const std::uint64_t when = Due::code(now, birth_);
-  std::size_t removed = 0;
-  const std::uint32_t chunks = slab_.chunks();
-  for (std::uint32_t chunk = 0; chunk < chunks && removed < limit; ++chunk) {
-    slab_.sweep_chunk(
-        chunk, when,
-        [&](std::uint32_t number, const Due& due) {
-          const Slab::Found found = evict_one(number, due, now);
-          removed += found == Slab::Found::removed ? 1 : 0;
-          return found;
-        },
-        [&] { return removed >= limit; });
-  }
-  return removed;
-}
-
-std::size_t Shard::keep_house(Time now) {
-  if (slab_.wants_reclaim()) slab_.reclaim(64);
-  const std::uint32_t chunks = slab_.chunks();
-  if (chunks == 0) return 0;
-  const std::uint64_t when = Due::code(now, birth_);
-  // relaxed, and not one step: two threads looking at the same chunk is no harm
-  const std::uint32_t cursor = house_cursor_.load(std::memory_order_relaxed);
-  house_cursor_.store(cursor + 2, std::memory_order_relaxed);
-  int tries = 0;
-  std::size_t removed = 0;
-  for (std::uint32_t i = 0; i < std::min(chunks, 2U); ++i) {
-    slab_.sweep_chunk((cursor + i) % chunks, when,
-                      [&](std::uint32_t number, const Due& due) {
-                        ++tries;
-                        const Slab::Found found = evict_one(number, due, now);
-                        removed += found == Slab::Found::removed ? 1 : 0;
-                        return found;
-                      },
-                      [&] { return tries >= 4; });
-  }
-  return removed;
-}
-
-std::uint64_t Shard::records() const {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, records_.load()));
-}
-
-std::uint64_t Shard::bytes() const { return slab_.resident_bytes() + buckets_.bytes(); }
 
 }  // namespace idem::memory

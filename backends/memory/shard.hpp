@@ -12,8 +12,9 @@
 //     record stood.
 //   4 A record is unlinked only after it was flagged, by a CAS on the word that leads to it, which
 //     must be unflagged: whose CAS takes, retires it. Once.
-//   5 floor >= the version of every record that was removed (not: replaced), raised before it is
-//     flagged. Likewise removed_at >= the store's time of every removal.
+//   5 removed_at >= the store's time of every removal (not: replacement), and floor >= the version
+//     of every record removed at an earlier time than its version tells; both raised before the
+//     record is flagged.
 //
 // Linearization points
 //   insert    written: the CAS of the word before the run, from the link seen before the run was
@@ -36,9 +37,12 @@
 // Versions and times. An inserted record takes version max(floor + 1, now, fence of its draft), and
 // a time not before the key's last removal. Floor and removed_at must be read after every removal
 // of the key that precedes the insert, hence after its CAS took: the record is linked unsettled,
-// with lengths in place of times, and whoever needs it first settles it (settle). A removal before
+// with a provisional version, and whoever needs it first settles it (settle). A removal before
 // that CAS had raised both before. A replacement takes max(old + 1, now, fence): the old version
 // and time belong to the very record whose `next` its CAS changes.
+// Settling is one CAS of the version's word, from the provisional version it was made with to the
+// same one, final, if nothing was removed with a later version or time; else the late time is set
+// first, by whoever comes first, and then the version with the mark that says so.
 //
 // Reclamation. Everybody is pinned (epoch.hpp) while holding a reference. A flagged record that is
 // unlinked was reachable only through the word that was CASed (those before it that are flagged
@@ -48,13 +52,15 @@
 // obstacle: its words are read through, and walks start at its ancestor. No word is a lock.
 // Readers never write.
 //
-// Cost. A claim of a new key: the bucket's line, and its own cell. A replay: bucket's line, cell.
-// Load factor at most 3/4, so 3 of 8 walks pass another record.
+// Cost. A claim of a new key: the bucket's line, and its own cell, written behind the one its
+// thread wrote before. A replay: bucket's line, cell. One bucket to a record once it has grown, so
+// every second walk passes another record; fewer where initial_capacity was given.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "buckets.hpp"
@@ -84,10 +90,10 @@ class Moment {
 class Shard {
  public:
   struct Options {
-    std::uint32_t buckets = 64;  // to start with; a power of two
-    std::uint32_t chunks_max = kChunksMax;
-    Time birth{};  // of the store
+    std::uint32_t buckets = 64;  // to start with; a power of two, at least 16
+    Time birth{};                // of the store
     Capacity* capacity = nullptr;
+    Slab* slab = nullptr;  // borrowed; may serve other shards too
   };
   enum class Done {
     answered,  // op.answer tells
@@ -102,29 +108,29 @@ class Shard {
 
   // All of these only while pinned.
 
-  // Fetches the bucket's line ahead of the call that will need it.
-  void prefetch(std::uint64_t hash) const;
+  // Fetches what the call to come will need: first its bucket's line, then, when that is there, the
+  // record it leads to.
+  void prefetch_bucket(std::uint64_t hash) const {
+    __builtin_prefetch(&buckets_.word(buckets_.of(hash)));
+  }
+  void prefetch_record(std::uint64_t hash) const;
   [[nodiscard]] Done insert(std::uint64_t hash, Insert& op, Moment& moment);
   [[nodiscard]] Done replace(std::uint64_t hash, Replace& op, Moment& moment);
   [[nodiscard]] Done remove(std::uint64_t hash, Remove& op, Moment& moment);
   void load(std::uint64_t hash, Load& op, Moment& moment);
+  // Removes the record in that cell if it is expired; false: it is not, or is not current.
+  [[nodiscard]] bool evict(std::uint64_t hash, std::uint32_t number, Time now);
 
-  // Removes up to `limit` expired records, everywhere; how many.
-  [[nodiscard]] std::size_t evict(Time now, std::size_t limit);
-  // A writer's share of the housekeeping: a look at two chunks' bounds, at most four removals,
-  // at most 64 cells freed. How many expired records went.
-  std::size_t keep_house(Time now);
-  void reclaim(std::size_t limit) { slab_.reclaim(limit); }
-
-  // The current records of the first run at or after `from`; false: there is none.
-  [[nodiscard]] bool next_run(std::uint32_t from, std::vector<const Cell*>& run);
+  // The current records of the first run at or after `from`, and its order; nullopt: none.
+  [[nodiscard]] std::optional<std::uint32_t> next_run(std::uint32_t from,
+                                                      std::vector<const Cell*>& run);
   // The version of a linked record.
   [[nodiscard]] std::uint64_t settle(Cell& cell);
 
-  // Gauges; exact when nothing runs.
-  [[nodiscard]] std::uint64_t records() const;
-  [[nodiscard]] std::uint64_t bytes() const;  // of slab, results and index, limbo too
-  [[nodiscard]] std::uint64_t limbo() const { return slab_.limbo_cells(); }
+  // Tells the shard about `records` more (or fewer) than before, of which it may have been told
+  // only now and then: the index grows by this.
+  void count(std::int64_t records);
+  [[nodiscard]] std::uint64_t index_bytes() const { return buckets_.bytes(); }
 
  private:
   // Where a walk ended.
@@ -136,27 +142,21 @@ class Shard {
   };
 
   template <class Match>
-  Place locate(std::atomic<std::uint64_t>& start, std::uint32_t first, std::uint32_t last,
-               Match&& match);
-  template <class Match>
-  Place locate(std::uint32_t first, std::uint32_t last, Match&& match);
-  Place locate_key(std::uint64_t hash, KeyRef key);
-  [[nodiscard]] const Cell* find(std::uint64_t hash, KeyRef key) const;
+  Place locate(std::atomic<std::uint64_t>& start, std::uint32_t order, Match&& match);
+  Place locate_key(std::uint64_t hash, const KeyRef& key);
+  [[nodiscard]] const Cell* find(std::uint64_t hash, const KeyRef& key) const;
 
   // A cell holding the draft, unlinked; 0: no memory.
   struct Made {
     std::uint32_t number = 0;
     Cell* cell = nullptr;
   };
-  [[nodiscard]] static std::uint32_t class_of(KeyRef key, std::size_t result_bytes);
-  [[nodiscard]] static std::int64_t bytes_of(KeyRef key, std::size_t result_bytes);
-  [[nodiscard]] Made make(std::uint64_t hash, KeyRef key, const Draft& draft, Time now);
+  [[nodiscard]] Made make(const CellPlan& plan, const KeyRef& key, const Draft& draft);
   void discard(const Made& made, std::int64_t entries, std::int64_t bytes);
   void unlink(const Place& place, std::uint32_t number, Link to, std::uint64_t hash);
   [[nodiscard]] bool flag_removed(const Place& place, std::uint64_t version, Time now);
-  [[nodiscard]] Slab::Found evict_one(std::uint32_t number, const Due& due, Time now);
   void link_bucket(std::uint32_t bucket);
-  void grow_if_crowded();
+  void grow();
   // The time of an answer that found nothing: not before the removal that may be the reason.
   [[nodiscard]] Time absent_at(Moment& moment) const {
     return moment.not_before(Time(Micros(removed_at_.load())));
@@ -164,10 +164,9 @@ class Shard {
 
   const Time birth_;
   Capacity& capacity_;
-  Slab slab_;
+  Slab& slab_;
   Buckets buckets_;
-  alignas(64) std::atomic<std::int64_t> records_{0};
-  std::atomic<std::uint32_t> house_cursor_{0};
+  alignas(64) std::atomic<std::int64_t> records_{0};  // roughly: see count()
   // Removals raise them, before the record is flagged; inserts read them.
   alignas(64) std::atomic<std::uint64_t> floor_{0};
   std::atomic<std::int64_t> removed_at_{0};  // µs: the latest removal's time

@@ -2,11 +2,18 @@
 
 #include <cstdlib>
 
-#include "epoch.hpp"
 #include "idem/pause_point.hpp"
 #include "pages.hpp"
 
 namespace idem::memory {
+namespace {
+
+// Empty chunks that keep their pages, so that a store whose records come and go does not ask the
+// system each time: a few, and a sixteenth of what is in use.
+constexpr std::int64_t kWarmLeast = 4;
+[[nodiscard]] std::int64_t warm_most(std::int64_t resident) { return kWarmLeast + resident / 16; }
+
+}  // namespace
 
 Slab::Anchor Slab::Anchor::of(std::uint64_t bits) {
   Anchor a;
@@ -15,12 +22,14 @@ Slab::Anchor Slab::Anchor::of(std::uint64_t bits) {
   a.bump = static_cast<std::uint32_t>(bits >> 13 & 511);
   a.free = kNone - static_cast<std::uint32_t>(bits >> 22 & 511);  // so that 0 is an unused chunk
   a.warm = (bits >> 31 & 1) != 0;
+  a.place = static_cast<Place>(bits >> 32 & 3);
   return a;
 }
 
 std::uint64_t Slab::Anchor::bits() const {
   return std::uint64_t{size_class} | std::uint64_t{used} << 4 | std::uint64_t{bump} << 13 |
-         std::uint64_t{kNone - free} << 22 | std::uint64_t{warm} << 31;
+         std::uint64_t{kNone - free} << 22 | std::uint64_t{warm} << 31 |
+         static_cast<std::uint64_t>(place) << 32;
 }
 
 bool Slab::Anchor::has_room() const { return free != kNone || bump < cells_of(size_class); }
@@ -30,35 +39,221 @@ Slab::~Slab() {
     const Anchor a = Anchor::of(meta(chunk).anchor.load());
     for (std::uint32_t index = 0; index < a.bump && a.size_class != 0; ++index)
       if ((due(chunk, index).load() & kFree) == 0)
-        std::free(cell(number_of(chunk, a.size_class, index)).outside);
+        std::free(cell(number_of(chunk, a.size_class, index)).outside());
   }
   for (std::uint32_t region = 0; region < kRegions; ++region)
-    if (char* const base = regions_[region].load()) unmap_pages(base, region_bytes(region));
+    if (const std::uintptr_t origin = metas_[region].load())
+      unmap_pages(reinterpret_cast<void*>(origin + region_first(region) * sizeof(Meta)),
+                  region_bytes(region));
 }
 
-std::uint32_t Slab::allocate(std::uint32_t size_class) {
+// --- chunks ------------------------------------------------------------------------------------
+
+void Slab::push(Pile& pile, std::uint32_t chunk) {
+  IDEM_PAUSE_POINT("memory.slab.list");
+  std::uint64_t seen = pile.top.load(std::memory_order_relaxed);
   for (;;) {
-    const std::uint32_t total = chunks();
-    // relaxed: only where to begin
-    const std::uint32_t first = current_[size_class].load(std::memory_order_relaxed);
-    std::uint32_t empty = total;
-    for (std::uint32_t i = 0; i < total; ++i) {
-      const std::uint32_t chunk = first + i < total ? first + i : first + i - total;
-      const Anchor seen = Anchor::of(meta(chunk).anchor.load(std::memory_order_relaxed));
-      if (seen.size_class == size_class && seen.has_room()) {
-        if (const std::uint32_t number = take(chunk, size_class)) {
-          if (i != 0) current_[size_class].store(chunk, std::memory_order_relaxed);
-          return number;
-        }
-      } else if (seen.size_class == 0 && (empty == total || seen.warm)) {
-        empty = chunk;
+    meta(chunk).below.store(static_cast<std::uint32_t>(seen), std::memory_order_relaxed);
+    const std::uint64_t count = (seen >> 32) + 1;
+    // release: pairs with pop
+    if (pile.top.compare_exchange_weak(seen, count << 32 | (chunk + 1), std::memory_order_acq_rel))
+      return;
+  }
+}
+
+std::uint32_t Slab::pop(Pile& pile) {
+  std::uint64_t seen = pile.top.load(std::memory_order_acquire);  // pairs with push
+  for (;;) {
+    const auto top = static_cast<std::uint32_t>(seen);
+    if (top == 0) return 0;
+    // relaxed: if it is not the right one, the count in the top has changed
+    const std::uint32_t below = meta(top - 1).below.load(std::memory_order_relaxed);
+    const std::uint64_t count = (seen >> 32) + 1;
+    if (pile.top.compare_exchange_weak(seen, count << 32 | below, std::memory_order_acq_rel,
+                                       std::memory_order_acquire))
+      return top;
+  }
+}
+
+std::uint32_t Slab::add_chunk() {
+  for (std::uint32_t total = chunks(); total < chunks_max_;) {
+    const std::uint32_t region = region_of(total);
+    const std::uintptr_t skipped = std::uintptr_t{region_first(region)} * sizeof(Meta);
+    std::uintptr_t origin = metas_[region].load(std::memory_order_acquire);
+    if (origin == 0) {
+      void* const base = map_pages(region_bytes(region));
+      if (base == nullptr) return 0;
+      IDEM_PAUSE_POINT("memory.grow.slab");
+      const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(base) - skipped;
+      // release: pairs with meta()
+      if (metas_[region].compare_exchange_strong(origin, mine, std::memory_order_acq_rel))
+        origin = mine;
+      else
+        unmap_pages(base, region_bytes(region));
+    }
+    // The same value, whoever stores it. release: pairs with cell_at
+    regions_[region].store(origin + skipped + region_meta_bytes(region) -
+                               std::uintptr_t{region_first(region)} * kChunkBytes,
+                           std::memory_order_release);
+    // release: pairs with chunks(): whoever counts the chunk finds its region
+    if (chunk_count_.compare_exchange_strong(total, total + 1, std::memory_order_acq_rel))
+      return total + 1;
+  }
+  return 0;
+}
+
+// Makes a chunk that is in no pile any more the current one of a stripe. False: its pages are being
+// dropped; who does that will list it.
+bool Slab::adopt(std::uint32_t chunk, std::uint32_t size_class) {
+  std::atomic<std::uint64_t>& anchor = meta(chunk).anchor;
+  std::uint64_t seen = anchor.load(std::memory_order_acquire);  // pairs with empty_chunk
+  for (;;) {
+    Anchor a = Anchor::of(seen);
+    const bool emptying = a.size_class == kClassEmptying;
+    const bool empty = a.size_class == 0;
+    const bool was_warm = a.warm;
+    a.place = emptying ? Place::none : Place::current;
+    if (empty) {
+      a.size_class = size_class;
+      a.warm = false;
+    }
+    if (!anchor.compare_exchange_weak(seen, a.bits(), std::memory_order_acq_rel,
+                                      std::memory_order_acquire))
+      continue;
+    if (empty && was_warm) warm_empty_.fetch_sub(1, std::memory_order_relaxed);
+    if (empty && !was_warm) resident_chunks_.fetch_add(1, std::memory_order_relaxed);
+    return !emptying;
+  }
+}
+
+// The last resort: a chunk that became empty in the pile of another class. Slow, but only at the
+// end of the numbers or of memory. chunk + 1; 0: none.
+std::uint32_t Slab::find_empty() {
+  std::uint32_t found = 0;
+  for (std::size_t at = 1; at < piles_.size() && found == 0; ++at) {
+    std::uint32_t popped = 0;  // a chain of its own, through `below`
+    while (const std::uint32_t chunk = pop(piles_[at])) {
+      // relaxed: adopt() looks again
+      if (Anchor::of(meta(chunk - 1).anchor.load(std::memory_order_relaxed)).size_class == 0) {
+        found = chunk;
+        break;
       }
+      meta(chunk - 1).below.store(popped, std::memory_order_relaxed);
+      popped = chunk;
     }
-    if (empty == total && !add_chunk()) return 0;
-    if (const std::uint32_t number = take_empty(empty, size_class)) {
-      current_[size_class].store(empty, std::memory_order_relaxed);
-      return number;
+    while (popped != 0) {
+      const std::uint32_t chunk = popped;
+      popped = meta(chunk - 1).below.load(std::memory_order_relaxed);
+      push(piles_[at], chunk - 1);
     }
+  }
+  return found;
+}
+
+// After it `current` names a chunk with room, if anybody found one. False: none is left.
+bool Slab::find_chunk(std::atomic<std::uint32_t>& current, std::uint32_t size_class) {
+  std::uint32_t found = 0;
+  while (found == 0) {
+    found = pop(piles_[size_class]);
+    if (found == 0) found = pop(piles_[0]);
+    if (found == 0) found = add_chunk();
+    if (found == 0) found = find_empty();
+    if (found == 0) return false;
+    if (!adopt(found - 1, size_class)) found = 0;
+  }
+  IDEM_PAUSE_POINT("memory.slab.adopt");
+  std::uint32_t none = 0;
+  // release: pairs with allocate
+  if (!current.compare_exchange_strong(none, found, std::memory_order_acq_rel))
+    put_away(found - 1, size_class);  // another thread of the stripe was faster
+  return true;
+}
+
+// A chunk that is the stripe's no more, or did not become it: listed if it has room, else left
+// alone until it has.
+void Slab::put_away(std::uint32_t chunk, std::uint32_t size_class) {
+  std::atomic<std::uint64_t>& anchor = meta(chunk).anchor;
+  std::uint64_t seen = anchor.load(std::memory_order_relaxed);
+  for (;;) {
+    Anchor a = Anchor::of(seen);
+    const bool empty = a.used == 0;
+    const bool room = a.has_room();
+    a.place = room && !empty ? Place::listed : Place::none;
+    if (empty) a.size_class = kClassEmptying;
+    if (!anchor.compare_exchange_weak(seen, a.bits(), std::memory_order_acq_rel)) continue;
+    if (empty)
+      empty_chunk(chunk);
+    else if (room)
+      push(piles_[size_class], chunk);
+    return;
+  }
+}
+
+// The chunk's last cell went, and it is nobody's current one: it is this thread's alone.
+void Slab::empty_chunk(std::uint32_t chunk) {
+  const std::int64_t most = warm_most(resident_chunks_.load(std::memory_order_relaxed));
+  const bool warm = warm_empty_.fetch_add(1, std::memory_order_relaxed) < most;
+  if (!warm) {
+    warm_empty_.fetch_sub(1, std::memory_order_relaxed);
+    IDEM_PAUSE_POINT("memory.slab.drop");
+    drop_pages(chunk_data(chunk), kChunkBytes);
+    resident_chunks_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  std::atomic<std::uint64_t>& anchor = meta(chunk).anchor;
+  std::uint64_t seen = anchor.load(std::memory_order_relaxed);
+  for (;;) {
+    Anchor a;
+    a.warm = warm;
+    a.place = Place::listed;
+    const bool listed = Anchor::of(seen).place == Place::listed;
+    // release: pairs with adopt
+    if (!anchor.compare_exchange_weak(seen, a.bits(), std::memory_order_acq_rel)) continue;
+    if (!listed) push(piles_[0], chunk);
+    return;
+  }
+}
+
+void Slab::trim() {
+  for (Pile& pile : piles_) {
+    std::uint32_t popped = 0;  // a chain of its own, through `below`
+    while (warm_empty_.load(std::memory_order_relaxed) > kWarmLeast) {
+      const std::uint32_t chunk = pop(pile);
+      if (chunk == 0) break;
+      Meta& m = meta(chunk - 1);
+      Anchor a = Anchor::of(m.anchor.load(std::memory_order_acquire));  // pairs with empty_chunk
+      if (a.size_class == 0 && a.warm) {
+        drop_pages(chunk_data(chunk - 1), kChunkBytes);
+        warm_empty_.fetch_sub(1, std::memory_order_relaxed);
+        resident_chunks_.fetch_sub(1, std::memory_order_relaxed);
+        a.warm = false;
+        m.anchor.store(a.bits(), std::memory_order_release);  // pairs with adopt
+      }
+      m.below.store(popped, std::memory_order_relaxed);
+      popped = chunk;
+    }
+    while (popped != 0) {
+      const std::uint32_t chunk = popped;
+      popped = meta(chunk - 1).below.load(std::memory_order_relaxed);
+      // Emptied in the pile of its class: from now on any class may have it.
+      const Anchor a = Anchor::of(meta(chunk - 1).anchor.load(std::memory_order_relaxed));
+      push(a.size_class == 0 ? piles_[0] : pile, chunk - 1);
+    }
+  }
+}
+
+// --- cells -------------------------------------------------------------------------------------
+
+std::uint32_t Slab::allocate(std::uint32_t size_class) {
+  std::atomic<std::uint32_t>& current = stripes_[thread_stripe()].current[size_class];
+  for (;;) {
+    std::uint32_t chunk = current.load(std::memory_order_acquire);  // pairs with find_chunk
+    if (chunk != 0) {
+      if (const std::uint32_t number = take(chunk - 1, size_class)) return number;
+      const std::uint32_t used_up = chunk - 1;
+      if (current.compare_exchange_strong(chunk, 0, std::memory_order_acq_rel))
+        put_away(used_up, size_class);
+    }
+    if (!find_chunk(current, size_class)) return 0;
   }
 }
 
@@ -67,6 +262,16 @@ std::uint32_t Slab::take(std::uint32_t chunk, std::uint32_t size_class) {
   // acquire: pairs with the release in free_cell, so the free cell's due word is seen
   std::uint64_t seen = anchor.load(std::memory_order_acquire);
   for (;;) {
+    // Mostly one more that was never used: told by the bits alone.
+    const auto bump = static_cast<std::uint32_t>(seen >> Anchor::kBumpAt & 511);
+    if ((seen & Anchor::kFreeMask) == 0 && (seen & 15) == size_class &&
+        bump < cells_of(size_class)) {
+      IDEM_PAUSE_POINT("memory.slab.take");
+      if (anchor.compare_exchange_weak(seen, seen + Anchor::kOneMoreUsed, std::memory_order_acq_rel,
+                                       std::memory_order_acquire))
+        return number_of(chunk, size_class, bump);
+      continue;
+    }
     Anchor a = Anchor::of(seen);
     if (a.size_class != size_class || !a.has_room()) return 0;
     const std::uint32_t index = a.free != kNone ? a.free : a.bump;
@@ -83,146 +288,148 @@ std::uint32_t Slab::take(std::uint32_t chunk, std::uint32_t size_class) {
   }
 }
 
-std::uint32_t Slab::take_empty(std::uint32_t chunk, std::uint32_t size_class) {
-  std::atomic<std::uint64_t>& anchor = meta(chunk).anchor;
-  std::uint64_t seen = anchor.load(std::memory_order_acquire);  // pairs with empty_chunk
-  const Anchor was = Anchor::of(seen);
-  if (was.size_class != 0) return 0;
-  Anchor a;
-  a.size_class = size_class;
-  a.used = a.bump = 1;
-  if (!anchor.compare_exchange_strong(seen, a.bits(), std::memory_order_acq_rel)) return 0;
-  if (was.warm)
-    warm_empty_.fetch_sub(1, std::memory_order_relaxed);
-  else
-    resident_chunks_.fetch_add(1, std::memory_order_relaxed);
-  return number_of(chunk, size_class, 0);
-}
-
-// After it there is one chunk more than before, made by this thread or another. False: the numbers
-// or the memory are at their end.
-bool Slab::add_chunk() {
-  std::uint32_t total = chunks();
-  if (total >= chunks_max_) return false;
-  const std::uint32_t region = region_of(total);
-  if (region_base(region) == nullptr) {
-    auto* const base = static_cast<char*>(map_pages(region_bytes(region)));
-    if (base == nullptr) return false;
-    IDEM_PAUSE_POINT("memory.grow.slab");
-    char* none = nullptr;
-    // release: pairs with region_base
-    if (!regions_[region].compare_exchange_strong(none, base, std::memory_order_acq_rel))
-      unmap_pages(base, region_bytes(region));
-  }
-  // release: pairs with chunks(): whoever counts the chunk finds its region
-  chunk_count_.compare_exchange_strong(total, total + 1, std::memory_order_acq_rel);
-  return true;
-}
-
-void Slab::set_due(std::uint32_t number, std::uint32_t size_class, std::uint64_t when,
-                   std::uint32_t order) {
+void Slab::set_due(std::uint32_t number, std::uint32_t size_class, std::uint64_t when) {
   const std::uint32_t chunk = number / kChunkGranules;
-  // relaxed: a hint; the CAS below publishes it to whoever relies on the bound
-  due(chunk, index_of(number, size_class))
-      .store(std::uint64_t{Due::prefix_of(order)} << 42 | when, std::memory_order_relaxed);
+  // release: pairs with find_due, whose caller reads the cell
+  due(chunk, index_of(number, size_class)).store(when, std::memory_order_release);
   std::atomic<std::uint64_t>& bound = meta(chunk).due_min;
   std::uint64_t seen = bound.load(std::memory_order_relaxed);
   for (;;) {
     const std::uint64_t before = seen >> 22;
     const std::uint64_t least = before == 0 || when < before ? when : before;
-    // release: pairs with sweep_chunk
+    // release: pairs with due_bound
     if (bound.compare_exchange_weak(seen, least << 22 | ((seen + 1) & 0x3FFFFFU),
                                     std::memory_order_acq_rel))
       return;
   }
 }
 
-void Slab::retire(std::uint32_t number) {
-  Cell& dead = cell(number);
-  due(number / kChunkGranules, index_of(number, dead.size_class))
-      .store(0, std::memory_order_relaxed);
-  std::atomic<std::uint32_t>& stack = limbo_[current_epoch() & 3];
-  IDEM_PAUSE_POINT("memory.reclaim.retire");
-  dead.limbo_next = stack.load(std::memory_order_relaxed);
-  // release: pairs with the exchange in reclaim
-  while (!stack.compare_exchange_weak(dead.limbo_next, number, std::memory_order_acq_rel)) {
+std::size_t Slab::find_due(std::uint32_t chunk, std::uint64_t when, std::uint32_t& index,
+                           std::span<std::uint32_t> numbers) const {
+  const std::uint32_t size_class =
+      Anchor::of(meta(chunk).anchor.load(std::memory_order_acquire)).size_class;
+  // Empty, or about to be: the bound is stale, and the allocation that revives it will lower it.
+  const std::uint32_t cells =
+      size_class == 0 || size_class == kClassEmptying ? 0 : cells_of(size_class);
+  std::size_t count = 0;
+  for (; index < cells; ++index) {
+    const std::uint64_t word = due(chunk, index).load(std::memory_order_acquire);  // with set_due
+    if (word == 0 || word > when) continue;  // free and limbo are beyond every time
+    if (count == numbers.size()) return count;
+    numbers[count++] = number_of(chunk, size_class, index);
   }
-  limbo_cells_.fetch_add(1, std::memory_order_relaxed);
+  index = kNoIndex;
+  return count;
 }
 
+void Slab::raise_bound(std::uint32_t chunk, std::uint64_t bound) {
+  Meta& m = meta(chunk);
+  const std::uint32_t size_class = Anchor::of(m.anchor.load(std::memory_order_acquire)).size_class;
+  const std::uint32_t cells =
+      size_class == 0 || size_class == kClassEmptying ? 0 : cells_of(size_class);
+  std::uint64_t earliest = Due::kNever + 1;
+  for (std::uint32_t index = 0; index < cells; ++index) {
+    const std::uint64_t word = due(chunk, index).load(std::memory_order_relaxed);  // a hint
+    if (word != 0 && word < earliest) earliest = word;
+  }
+  // Unless a record came meanwhile: the count in the word tells. It cannot have gone round while
+  // this thread is pinned, since cells freed now are not used again before.
+  const std::uint64_t raised = (earliest > Due::kNever ? 0 : earliest << 22) | (bound & 0x3FFFFFU);
+  m.due_min.compare_exchange_strong(bound, raised, std::memory_order_acq_rel);
+}
+
+void Slab::retire(std::uint32_t number) {
+  std::atomic<std::uint64_t>& word = due_of(number);
+  Stripe& stripe = stripes_[thread_stripe()];
+  std::atomic<std::uint32_t>& stack = stripe.limbo[current_epoch() & 3];
+  IDEM_PAUSE_POINT("memory.reclaim.retire");
+  std::uint32_t below = stack.load(std::memory_order_relaxed);
+  do {
+    word.store(kLimbo | below, std::memory_order_relaxed);  // by the CAS
+    // release: pairs with the exchange in reclaim
+  } while (!stack.compare_exchange_weak(below, number, std::memory_order_acq_rel));
+  stripe.limbo_cells.fetch_add(1, std::memory_order_relaxed);
+}
+
+// --- reclaiming --------------------------------------------------------------------------------
+
 void Slab::reclaim(std::size_t limit) {
+  const std::size_t mine = thread_stripe();
+  reclaim(stripes_[mine], limit);
+  // relaxed: any stripe will do
+  const std::size_t other = stripes_[mine].turn.fetch_add(1, std::memory_order_relaxed) % kStripes;
+  if (stripes_[other].limbo_cells.load(std::memory_order_relaxed) >= kLimboWorthwhile)
+    reclaim(stripes_[other], limit);
+}
+
+void Slab::reclaim_everywhere(std::size_t limit) {
+  for (Stripe& stripe : stripes_)
+    if (stripe.limbo_cells.load(std::memory_order_relaxed) != 0) reclaim(stripe, limit);
+}
+
+std::size_t Slab::reclaim(Stripe& stripe, std::size_t limit) {
   // acquire: pairs with the CAS that left the rest there
   std::size_t done = 0;
-  if (ready_.load(std::memory_order_relaxed) != 0)
-    done = free_chain(ready_.exchange(0, std::memory_order_acquire), limit);
-  if (done >= limit) return;
+  if (stripe.ready.load(std::memory_order_relaxed) != 0)
+    done = free_chain(stripe, stripe.ready.exchange(0, std::memory_order_acquire), limit);
+  if (done >= limit) return done;
   try_advance();
-  std::atomic<std::uint32_t>& stack = limbo_[(current_epoch() + 2) & 3];
-  if (stack.load(std::memory_order_relaxed) == 0) return;
+  std::atomic<std::uint32_t>& stack = stripe.limbo[(current_epoch() + 2) & 3];
+  if (stack.load(std::memory_order_relaxed) == 0) return done;
   // acquire: pairs with the CAS in retire
   const std::uint32_t head = stack.exchange(0, std::memory_order_acquire);
   IDEM_PAUSE_POINT("memory.reclaim.detached");
-  free_chain(head, limit - done);
+  return done + free_chain(stripe, head, limit - done);
 }
 
-std::size_t Slab::free_chain(std::uint32_t head, std::size_t limit) {
+std::size_t Slab::free_chain(Stripe& stripe, std::uint32_t head, std::size_t limit) {
   std::size_t done = 0;
   while (head != 0) {
     if (done >= limit) {
       std::uint32_t none = 0;
       // release: pairs with the exchange in reclaim. Taken: another rest waits there already, and
       // this one is freed here, rather than walked to its end.
-      if (ready_.compare_exchange_strong(none, head, std::memory_order_release)) return done;
+      if (stripe.ready.compare_exchange_strong(none, head, std::memory_order_release)) break;
     }
-    const std::uint32_t next = cell(head).limbo_next;
+    const auto next = static_cast<std::uint32_t>(due_of(head).load(std::memory_order_relaxed));
     free_cell(head);
     head = next;
     ++done;
   }
+  stripe.limbo_cells.fetch_sub(static_cast<std::int64_t>(done), std::memory_order_relaxed);
   return done;
 }
 
 void Slab::free_cell(std::uint32_t number) {
   Cell& dead = cell(number);
-  const std::uint32_t size_class = dead.size_class;
+  const std::uint32_t size_class = dead.size_class();
   count_outside(-static_cast<std::int64_t>(dead.outside_bytes()));
-  std::free(dead.outside);
-  limbo_cells_.fetch_sub(1, std::memory_order_relaxed);
+  std::free(dead.outside());
   const std::uint32_t chunk = number / kChunkGranules;
   const std::uint32_t index = index_of(number, size_class);
+  const std::uint32_t cells = cells_of(size_class);
   std::atomic<std::uint64_t>& anchor = meta(chunk).anchor;
   std::uint64_t seen = anchor.load(std::memory_order_relaxed);
   for (;;) {
     Anchor a = Anchor::of(seen);
     due(chunk, index).store(kFree | a.free, std::memory_order_relaxed);
     a.free = index;
-    const bool last = --a.used == 0;
+    const bool last = --a.used == 0 && a.place != Place::current;
+    const bool list = !last && a.place == Place::none && cells - a.used >= cells / 4;
     if (last) a.size_class = kClassEmptying;
+    if (list) a.place = Place::listed;
     IDEM_PAUSE_POINT("memory.slab.free");
     // release: pairs with take(): the due word, and the end of the cell's life
     if (!anchor.compare_exchange_weak(seen, a.bits(), std::memory_order_acq_rel)) continue;
     if (last) empty_chunk(chunk);
+    if (list) push(piles_[size_class], chunk);
     return;
   }
 }
 
-// The chunk is this thread's alone. One empty chunk per shard keeps its pages, so that a shard with
-// a record now and then does not ask the system each time.
-void Slab::empty_chunk(std::uint32_t chunk) {
-  Anchor a;
-  a.warm = true;
-  if (warm_empty_.fetch_add(1, std::memory_order_relaxed) >= 1) {
-    warm_empty_.fetch_sub(1, std::memory_order_relaxed);
-    a.warm = false;
-    IDEM_PAUSE_POINT("memory.slab.drop");
-    drop_pages(chunk_data(chunk), kChunkBytes);
-    resident_chunks_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  meta(chunk).anchor.store(a.bits(), std::memory_order_release);  // pairs with take_empty
-}
-
 std::uint64_t Slab::limbo_cells() const {
-  const std::int64_t cells = limbo_cells_.load(std::memory_order_relaxed);
+  std::int64_t cells = 0;
+  for (const Stripe& stripe : stripes_) cells += stripe.limbo_cells.load(std::memory_order_relaxed);
   return cells > 0 ? static_cast<std::uint64_t>(cells) : 0;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 
 #include "memory_test_support.hpp"
@@ -87,7 +88,7 @@ TEST_F(MemoryExpiryTest, H20ExpiredRecordsLeaveMemory) {
 // H20, second part: 500,000 keys expire in the same millisecond under running claims.
 TEST_F(MemoryExpiryTest, H20NoClaimPaysForAMassExpiry) {
   MemoryStore store(options());
-  const std::size_t keys = scaled(500'000);
+  const std::size_t keys = scaled(std::getenv("IDEM_NIGHTLY") != nullptr ? 2'000'000 : 500'000);
   fill(store, "dead", keys, 100ms);
   clock.advance(100ms);
   std::atomic<std::size_t> refused{0};
@@ -122,6 +123,25 @@ TEST_F(MemoryExpiryTest, RecordsOfAThreadThatEndedStillGoAway) {
   EXPECT_EQ(store.gauges().limbo, 0U);
 }
 
+// Time steps on by days, then by years: what is due goes, what is not stays, nothing wraps.
+TEST_F(MemoryExpiryTest, AStepOfTheClockByDaysAndYearsExpiresWhatIsDue) {
+  MemoryStore store(options());
+  std::size_t day = 0;
+  for (const std::size_t step : {1U, 49U, 50U, 365U, 3650U, 18250U}) {
+    const auto days = std::chrono::hours(24 * step);
+    insert(store, name("short", day), claim(1, 1ms, days - 1ms));
+    insert(store, name("long", day), claim(1, 1ms, days + 1ms));
+    clock.advance(days);
+    EXPECT_EQ(store.sweep(100).value(), 1U) << step;
+    EXPECT_TRUE(stands(load(store, name("long", day)))) << step;
+    EXPECT_TRUE(written(insert(store, name("short", day), claim(2, 1ms, 1ms)))) << step;
+    clock.advance(1ms);
+    EXPECT_EQ(store.sweep(100).value(), 2U) << step;
+    day += step;
+  }
+  EXPECT_EQ(store.gauges().records, 0U);
+}
+
 // Memory must not depend on how often a record was written.
 TEST_F(MemoryExpiryTest, ReplacedRecordsAreReusedWhileTheClockStandsStill) {
   MemoryStore store(options());
@@ -150,7 +170,7 @@ TEST_F(MemoryExpiryTest, CallsAloneKeepASteadyStoreAtItsSize) {
     if (i == live * 4) at_four = store.gauges().bytes;
     if (i % live == 0) most_records = std::max(most_records, store.gauges().records);
   }
-  EXPECT_LE(store.gauges().bytes, at_four + at_four / 10);
+  EXPECT_LE(store.gauges().bytes, at_four + at_four / 10 + 2 * 32'768);  // a chunk or two
   EXPECT_LE(most_records, live + live / 5);
 }
 

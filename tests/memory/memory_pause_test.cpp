@@ -3,6 +3,7 @@
 // the same key and shard.
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <semaphore>
 #include <set>
@@ -19,16 +20,17 @@
 namespace idem::memory_test {
 namespace {
 
-constexpr std::array<std::string_view, 26> kPoints{
-    "memory.pinned",         "memory.insert.absent",   "memory.insert.linked",
-    "memory.insert.settle",  "memory.replace.found",   "memory.replace.swapped",
-    "memory.load.found",     "memory.remove.floor",    "memory.remove.flagged",
-    "memory.unlink.won",     "memory.unlink.passed",   "memory.evict.expired",
-    "memory.evict.flagged",  "memory.grow.slab",       "memory.grow.segment",
-    "memory.grow.size",      "memory.grow.bucket",     "memory.grow.linked",
-    "memory.slab.take",      "memory.slab.free",       "memory.slab.drop",
-    "memory.reclaim.retire", "memory.reclaim.advance", "memory.reclaim.detached",
-    "memory.watch.push",     "memory.watch.notify"};
+constexpr std::array<std::string_view, 28> kPoints{
+    "memory.pinned",          "memory.insert.absent",    "memory.insert.linked",
+    "memory.insert.settle",   "memory.replace.found",    "memory.replace.swapped",
+    "memory.load.found",      "memory.remove.floor",     "memory.remove.flagged",
+    "memory.unlink.won",      "memory.unlink.passed",    "memory.evict.expired",
+    "memory.evict.flagged",   "memory.grow.slab",        "memory.grow.segment",
+    "memory.grow.count",      "memory.grow.bucket",      "memory.grow.linked",
+    "memory.slab.take",       "memory.slab.free",        "memory.slab.drop",
+    "memory.slab.list",       "memory.slab.adopt",       "memory.reclaim.retire",
+    "memory.reclaim.advance", "memory.reclaim.detached", "memory.watch.push",
+    "memory.watch.notify"};
 
 // One thread's appointment with a pause point.
 struct Freeze {
@@ -65,7 +67,7 @@ void do_everything(MemoryStore& store, VirtualClock& clock, const std::atomic<bo
       held = replace(store, "hot", held.held.version, claim(1, 1ms, 1s));
     }
     remove(store, "hot", held.held.version);
-    for (std::size_t i = 0; i < 600 && !done; ++i)
+    for (std::size_t i = 0; i < 1'500 && !done; ++i)
       insert(store, name("brief", i), claim(1, 1ms, 1ms));
     clock.advance(2ms);
     for (std::size_t i = 0; i < 20 && !done; ++i)
@@ -90,7 +92,9 @@ class MemoryPauseTest : public ::testing::Test {
 };
 
 // What the others do meanwhile; every one of these calls must return.
-void work_around(MemoryStore& store, VirtualClock& clock, std::size_t rounds) {
+// How many that were.
+std::size_t work_around(MemoryStore& store, VirtualClock& clock, std::size_t rounds) {
+  std::atomic<std::size_t> calls{0};
   in_threads(2, [&](std::size_t t) {
     std::size_t won = 0;
     for (std::size_t i = 0; i < rounds; ++i) {
@@ -109,7 +113,9 @@ void work_around(MemoryStore& store, VirtualClock& clock, std::size_t rounds) {
       if (i % 64 == 0) (void)store.sweep(50);
     }
     EXPECT_GT(won, rounds / 100);
+    calls += rounds * 4 + won;
   });
+  return calls;
 }
 
 TEST_F(MemoryPauseTest, AThreadFrozenAnywhereBlocksNobody) {
@@ -135,7 +141,9 @@ TEST_F(MemoryPauseTest, AThreadFrozenAnywhereBlocksNobody) {
     });
     freeze.frozen.acquire();
     const std::uint64_t limbo = store.gauges().limbo;
-    work_around(store, clock, scaled(3'000, 10));
+    const std::size_t rounds = std::getenv("IDEM_NIGHTLY") != nullptr ? 15'000 : 3'000;
+    const std::size_t calls = work_around(store, clock, scaled(rounds, 10));
+    EXPECT_GE(calls, scaled(rounds, 10) * 8);  // nightly: 120,000 while one thread is frozen
     const std::uint64_t held_back = store.gauges().limbo;
     freeze.resume.release();
     victim.join();
@@ -231,12 +239,12 @@ TEST_F(MemoryPauseTest, AFrozenReaderIsSeenInTheLimboGauge) {
   });
   freeze.frozen.acquire();
   Answer held = load(store, "hot");
-  for (int i = 0; i < 1'000; ++i) held = replace(store, "hot", held.held.version, claim(1));
-  EXPECT_GE(store.gauges().limbo, 900U);
+  for (int i = 0; i < 10'000; ++i) held = replace(store, "hot", held.held.version, claim(1));
+  EXPECT_GE(store.gauges().limbo, 9'900U);
   freeze.resume.release();
   reader.join();
-  for (int i = 0; i < 100; ++i) held = replace(store, "hot", held.held.version, claim(1));
-  EXPECT_LE(store.gauges().limbo, 200U);
+  for (int i = 0; i < 10'000; ++i) held = replace(store, "hot", held.held.version, claim(1));
+  EXPECT_LE(store.gauges().limbo, 1'200U);
 }
 
 }  // namespace

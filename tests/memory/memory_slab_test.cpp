@@ -14,17 +14,30 @@ namespace {
 using memory_test::in_threads;
 using memory_test::name;
 
+// A record whose key tells the cell's number.
+std::string key_of(std::uint32_t number) { return "cell " + std::to_string(number); }
+
 void finish(Slab& slab, std::uint32_t number, std::uint32_t size_class) {
-  Cell& cell = *new (&slab.cell(number)) Cell{};
-  cell.size_class = static_cast<std::uint8_t>(size_class);
-  slab.set_due(number, size_class, 5, 1);
+  Draft draft;
+  const std::string key = key_of(number);
+  CellPlan plan = CellPlan::of_insert({{}, {}, key}, draft, kVirtualStart);
+  plan.bits = (plan.bits & ~(7U << CellBits::kClassAt)) | size_class << CellBits::kClassAt;
+  plan.size_class = size_class;
+  Cell::make(slab.cell_at(number), plan, {{}, {}, key}, draft, nullptr);
+  slab.set_due(number, size_class, 5);
 }
 
 void reclaim_all(Slab& slab) {
   for (int step = 0; step < 4; ++step) {
     const Pin pin;
-    slab.reclaim(1'000'000);
+    slab.reclaim_everywhere(1'000'000);
   }
+  slab.trim();
+}
+
+// What an empty slab keeps: four warm chunks, a current one per class and stripe, chunk heads.
+std::uint64_t kept_at_most(const Slab& slab, std::uint64_t currents) {
+  return (4 + currents) * kChunkBytes + std::uint64_t{slab.chunks()} * 64;
 }
 
 TEST(Slab, GivesEachCellOnceAndRefusesCleanlyAtTheEnd) {
@@ -38,7 +51,7 @@ TEST(Slab, GivesEachCellOnceAndRefusesCleanlyAtTheEnd) {
     EXPECT_TRUE(numbers.insert(number).second);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&slab.cell(number)) % kGranuleBytes, 0U);
   }
-  EXPECT_EQ(numbers.size(), 3 * 163U);
+  EXPECT_EQ(numbers.size(), 3 * 240U);
   {
     const Pin pin;
     EXPECT_EQ(slab.allocate(2), 0U);  // no chunk left for another class
@@ -47,11 +60,29 @@ TEST(Slab, GivesEachCellOnceAndRefusesCleanlyAtTheEnd) {
   }
   reclaim_all(slab);
   EXPECT_EQ(slab.limbo_cells(), 0U);
-  EXPECT_LE(slab.resident_bytes(), kChunkBytes + 100);  // one chunk stays warm
   const Pin pin;
-  const std::uint32_t number = slab.allocate(2);
+  const std::uint32_t number = slab.allocate(2);  // chunks that became empty serve any class
   ASSERT_NE(number, 0U);
   finish(slab, number, 2);
+}
+
+TEST(Slab, GivesThePagesOfEmptyChunksBack) {
+  Slab slab;
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < 50'000; ++i) {
+    const Pin pin;
+    const std::uint32_t size_class = 1 + i % kClassLargest;
+    numbers.push_back(slab.allocate(size_class));
+    ASSERT_NE(numbers.back(), 0U);
+    finish(slab, numbers.back(), size_class);
+  }
+  EXPECT_GT(slab.resident_bytes(), 300 * kChunkBytes);
+  for (const std::uint32_t number : numbers) {
+    const Pin pin;
+    slab.retire(number);
+  }
+  reclaim_all(slab);
+  EXPECT_LE(slab.resident_bytes(), kept_at_most(slab, kClassLargest));
 }
 
 TEST(Slab, AStalledReaderHoldsMemoryBackAndStopsNobody) {
@@ -90,9 +121,9 @@ TEST(Slab, CellsOfOneThreadAreFreedByAnother) {
       const std::uint32_t number = slab.allocate(size_class);
       ASSERT_NE(number, 0U);
       finish(slab, number, size_class);
-      slab.cell(number).hash = number;
       if (const std::uint32_t other = shelf.exchange(number)) {
-        EXPECT_EQ(slab.cell(other).hash, other);  // nobody else was given this cell
+        // Nobody else was given this cell.
+        EXPECT_EQ(slab.cell(other).key().key, key_of(other));
         slab.retire(other);
       }
       slab.reclaim(64);
@@ -104,14 +135,15 @@ TEST(Slab, CellsOfOneThreadAreFreedByAnother) {
   }
   reclaim_all(slab);
   EXPECT_EQ(slab.limbo_cells(), 0U);
-  EXPECT_LE(slab.resident_bytes(), kChunkBytes + slab.chunks() * 16);
+  EXPECT_LE(slab.resident_bytes(), kept_at_most(slab, 3 * kClassLargest));
 }
 
 TEST(Shard, RefusesCleanlyWhenItsNumbersAreUsedUp) {
   VirtualClock clock;
   Capacity unbounded(0, 0);
+  Slab slab(2);
   Shard::Options options;
-  options.chunks_max = 2;
+  options.slab = &slab;
   options.birth = clock.now();
   options.capacity = &unbounded;
   Shard shard(options);
@@ -126,16 +158,24 @@ TEST(Shard, RefusesCleanlyWhenItsNumbersAreUsedUp) {
     if (!memory_test::written(op.answer)) break;
     ++written;
   }
-  EXPECT_EQ(written, 2 * 163U);
+  EXPECT_EQ(written, 2 * 240U);
   EXPECT_EQ(op.answer.state, Answer::State::failed);
   EXPECT_EQ(op.answer.error.code, errc::capacity);
-  EXPECT_EQ(shard.records(), written);
   clock.advance(Micros(1'000));
-  for (int step = 0; step < 4; ++step) {
+  {
     const Pin pin;
-    (void)shard.evict(clock.now(), 1'000);
-    shard.reclaim(1'000);
+    std::vector<std::uint32_t> numbers(480);
+    std::uint32_t index = 0;
+    const std::size_t due = slab.find_due(0, Due::code(clock.now(), options.birth), index, numbers);
+    EXPECT_EQ(due, 240U);
+    EXPECT_EQ(index, Slab::kNoIndex);
+    for (std::size_t i = 0; i < due; ++i) {
+      const std::string_view key = slab.cell(numbers[i]).key().key;
+      const std::uint64_t n = std::stoull(std::string(key.substr(2)));
+      EXPECT_TRUE(shard.evict(n * 0x9E3779B97F4A7C15U, numbers[i], clock.now()));
+    }
   }
+  reclaim_all(slab);
   const Pin pin;
   Moment moment(clock);
   op.key = {{}, {}, "after"};

@@ -199,6 +199,29 @@ TEST_F(MemoryThreadsTest, OfManyRacingReplacementsOfOneVersionOneIsWritten) {
   }
 }
 
+// The first owner's lease ends, another takes over and completes; then the first one wakes.
+TEST_F(MemoryThreadsTest, AnOldOwnerFindsTheNewOnesResult) {
+  MemoryStore store(options(1));
+  for (std::size_t i = 0; i < scaled(20'000); ++i) {
+    const std::string key = name("k", i);
+    const Answer first = insert(store, key, claim(1, 1ms, 1s));
+    std::atomic<int> completed{0};
+    in_threads(2, [&](std::size_t t) {
+      if (t == 0) {  // late, with the version it knows
+        completed += written(replace(store, key, first.held.version, success(first.held, "old")));
+        return;
+      }
+      const Answer over = replace(store, key, first.held.version, claim(2, 1s, 1s));
+      if (!written(over)) return;
+      completed += written(replace(store, key, over.held.version, success(over.held, "new")));
+    });
+    ASSERT_EQ(completed, 1);
+    const Answer now = load(store, key);
+    ASSERT_EQ(now.held.result, now.held.owner == owner(1) ? "old" : "new");
+    if (i % 64 == 0) clock.advance(1ms);
+  }
+}
+
 // A replay must never see half a record, or memory that was reused.
 TEST_F(MemoryThreadsTest, ReadersNeverSeeATornRecord) {
   MemoryStore store(options(1));

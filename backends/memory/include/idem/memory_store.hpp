@@ -18,13 +18,13 @@
 namespace idem {
 
 struct MemoryOptions {
-  // 1..4096, rounded up to a power of two. More shards: smaller growing steps, and fewer threads
-  // that meet on one counter. Each takes about 40 KiB once used.
+  // 1..4096, rounded up to a power of two. More shards: fewer threads that meet on one counter.
+  // Each takes a few KiB.
   std::size_t shards = 64;
   // 0: no bound. A full store answers errc::capacity to a write that would go over it, after it has
   // freed what is expired; nothing live is ever evicted.
   std::uint64_t max_entries = 0;
-  // Of the records themselves (at least 192 bytes each, results included), not of the index, of
+  // Of the records themselves (at least 128 bytes each, results included), not of the index, of
   // unused room in the slab, or of replaced records that a reader may still look at.
   std::uint64_t max_bytes = 0;
   // Records to make room for at once, so that the index need not grow on the way there.
@@ -46,8 +46,9 @@ struct MemoryGauges {
 };
 
 // The verbs are those of IdempotencyStore. Results of up to 64 MiB; more is too_large.
-// sweep: one pass over the expiry calendar (8 bytes per 32 KiB of records), plus a few hundred
-// nanoseconds per record freed. stats and list walk the records.
+// sweep: one pass over the expiry calendar (a line per 32 KiB of records), plus a few hundred
+// nanoseconds per record freed; gives the pages of empty chunks back. stats and list walk the
+// records.
 class MemoryStore final : public IdempotencyStore {
  public:
   explicit MemoryStore(const MemoryOptions& options = {});

@@ -1,0 +1,91 @@
+#include "housekeeping.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "shard.hpp"
+
+namespace idem::memory {
+
+std::size_t Housekeeping::round(Time now) {
+  if (slab_.wants_reclaim()) slab_.reclaim(kRemovalsPerRound * 2);
+  const std::uint32_t chunks = slab_.chunks();
+  if (chunks == 0) return 0;
+  const std::uint64_t when = Due::code(now, birth_);
+  Stripe& stripe = mine();
+  // relaxed: only deals out work; two threads at one chunk are no harm
+  std::uint32_t chunk = stripe.cursor.load(std::memory_order_relaxed);
+  std::size_t gone = 0;
+  for (std::uint32_t look = 0; look < std::min(chunks, kChunksPerRound); ++look) {
+    if (chunk >= chunks) chunk = 0;
+    if (Slab::is_due(slab_.due_bound(chunk), when)) {
+      gone += evict_chunk(chunk, when, now, kRemovalsPerRound - gone);
+      if (gone >= kRemovalsPerRound) break;  // here again next time
+    }
+    ++chunk;
+  }
+  stripe.cursor.store(chunk, std::memory_order_relaxed);
+  return gone;
+}
+
+std::size_t Housekeeping::evict(Time now, std::size_t limit, std::uint32_t first,
+                                std::uint32_t& looked) {
+  const std::uint64_t when = Due::code(now, birth_);
+  const std::uint32_t chunks = slab_.chunks();
+  const std::uint32_t end = std::min(chunks, looked + 1024);
+  std::size_t gone = 0;
+  for (; looked < end; ++looked) {
+    const std::uint32_t chunk = (first + looked) % chunks;
+    if (!Slab::is_due(slab_.due_bound(chunk), when)) continue;
+    gone += evict_chunk(chunk, when, now, limit - gone);
+    if (gone >= limit) break;  // there may be more in it
+  }
+  return gone;
+}
+
+std::size_t Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t when, Time now,
+                                      std::size_t limit) {
+  constexpr std::size_t kWindow = kRemovalsPerRound;
+  std::array<std::uint32_t, kWindow> numbers;
+  std::array<ShardOf::Home, kWindow> homes;
+  const std::uint64_t bound = slab_.due_bound(chunk);
+  std::size_t gone = 0;
+  for (std::uint32_t index = 0; index != Slab::kNoIndex;) {
+    if (gone >= limit) return gone;
+    const std::size_t count =
+        slab_.find_due(chunk, when, index, {numbers.data(), std::min(kWindow, limit - gone)});
+    for (std::size_t i = 0; i < count; ++i) {
+      const char* const at = slab_.cell_at(numbers[i]);
+      __builtin_prefetch(at);
+      __builtin_prefetch(at + 64);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      homes[i] = shard_of_.home_of(slab_.cell(numbers[i]));
+      homes[i].shard->prefetch_bucket(homes[i].hash);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!homes[i].shard->evict(homes[i].hash, numbers[i], now)) continue;
+      removed(*homes[i].shard, 1);
+      ++gone;
+    }
+  }
+  slab_.raise_bound(chunk, bound);
+  return gone;
+}
+
+void Housekeeping::tell(std::atomic<std::int64_t>& counter, Shard& shard, std::int64_t count,
+                        std::int64_t sign) {
+  const std::int64_t before = counter.fetch_add(count, std::memory_order_relaxed);  // a gauge
+  const std::int64_t told = (before + count) / kPerTold - before / kPerTold;
+  if (told != 0) shard.count(sign * told * kPerTold);
+}
+
+std::uint64_t Housekeeping::records() const {
+  std::int64_t sum = 0;
+  for (const Stripe& stripe : stripes_)
+    sum += stripe.added.load(std::memory_order_relaxed) -
+           stripe.removed.load(std::memory_order_relaxed);
+  return sum > 0 ? static_cast<std::uint64_t>(sum) : 0;
+}
+
+}  // namespace idem::memory
