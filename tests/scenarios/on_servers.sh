@@ -43,7 +43,7 @@ case $kind in
 esac
 
 # What is there already is not touched: a record of the store at the URL itself.
-"$idem" key claim bystander --lease 1h --store "${url/#tiered:*/memory:}" >/dev/null
+"$idem" key claim bystander --lease 1h --store "${url/#tiered:*/sqlite:bystander.db}" >/dev/null
 files=("$here"/*.jsonl)
 [ ${#files[@]} -gt 20 ]
 "$idem" script --quiet --store "$url" "${files[@]}"
