@@ -47,7 +47,9 @@ struct Answer {
     failed,   // `error` tells; `held` and `now` mean nothing
   };
   State state = State::failed;
-  Time now{};     // the store's clock, read in the same atomic step
+  // The store's clock, read in the same atomic step, or right behind an insert: what is concluded
+  // from it is written on condition of `version`.
+  Time now{};
   Record held;    // its buffers are reused: keep an operation to spare allocations
   Error error{};  // failed: unknown = may have been applied, repeat it; all others = not applied
 };
