@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "load/json.hpp"
+
 namespace idem::cli {
 
 namespace {
@@ -27,9 +29,7 @@ class UniqueNames {
 
 // What and where, without the library's own words for its error.
 std::string syntax_error(const Json::exception& error) {
-  const std::string_view text = error.what();
-  const std::size_t at = text.find("] ");
-  return "not JSON: " + std::string(at == std::string_view::npos ? text : text.substr(at + 2));
+  return "not JSON: " + std::string(bench::words_of(error));
 }
 
 }  // namespace
