@@ -1,5 +1,6 @@
 // A test of an application, with the installed matchers and a virtual clock.
 #include <gmock/gmock.h>
+
 #include <idem/open.hpp>
 #include <idem/service.hpp>
 #include <idem/testing/matchers.hpp>
