@@ -1,6 +1,14 @@
 # shellcheck shell=bash
 # Shared by the scripts beside it; sourced, never run.
 
+# Every script's head comment is its manual. (Sourced from the project's root.)
+case ${1-} in
+  -h | --help)
+    sed -n '2,/^[^#]/ { s/^# \{0,1\}//p; s/^#$//p }' "scripts/${0##*/}"
+    exit 0
+    ;;
+esac
+
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() {
   say "error: $*"

@@ -184,11 +184,13 @@ Meaning meaning_of(int code, Phase phase) {
   }
 }
 
-// No block or no inode left where the file is.
+// No block or no inode left where the file is. (A file system that has neither, as /proc, is not
+// full.)
 bool is_full(const std::string& path) {
   struct statvfs system {};
   const std::string directory = path.substr(0, path.rfind('/') + 1);
   if (statvfs(directory.c_str(), &system) != 0) return false;
+  if (system.f_blocks == 0) return false;
   return system.f_bavail == 0 || (system.f_files != 0 && system.f_favail == 0);
 }
 

@@ -116,6 +116,10 @@ Choice run_choice(const ChooseOptions& options, const std::vector<Subject>& subj
   choice.candidates = candidates_from(options.needs, choice.capacity,
                                       choice.at_rate ? &*choice.at_rate : nullptr, subjects);
   choice.decision = decide(options.needs, choice.candidates);
+  if (choice.interrupted) {  // half a comparison recommends nothing
+    choice.decision.chosen = choice.decision.runner_up = choice.decision.nearest = std::nullopt;
+    return choice;
+  }
   choice.flips = flips(options.needs, choice.candidates);
   if (choice.decision.chosen)
     choice.config = config_for(choice.candidates[*choice.decision.chosen], options.needs);

@@ -27,6 +27,10 @@ std::string joined(const Json& texts, const char* between) {
 }
 
 void add_recommendation(Page& page, const Json& document) {
+  if (document.at("interrupted").get<bool>()) {
+    page.notes.push_back({PageNote::Kind::verdict, "no recommendation: it was interrupted"});
+    return;
+  }
   const Json& found = document.at("recommendation");
   const Json* chosen = candidate_named(document, found.at("store"));
   if (chosen == nullptr) {

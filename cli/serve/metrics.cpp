@@ -23,7 +23,8 @@ void sample(std::string& text, std::string_view name, std::string_view label,
 
 }  // namespace
 
-std::string Metrics::text(const Counters& service) const {
+std::string Metrics::text(const http::Guard& guard) const {
+  const Counters service = guard.service().counters();
   std::string text;
   family(text, "idem_serve_requests_total", "counter", "Requests by what the client was told");
   for (std::size_t i = 0; i < kTold.size(); ++i) {
@@ -49,6 +50,9 @@ std::string Metrics::text(const Counters& service) const {
   }
   family(text, "idem_serve_late_claims", "gauge", "Claims that are looked for now");
   sample(text, "idem_serve_late_claims", "", "", late_claims_);
+  family(text, "idem_serve_unreported_results", "gauge",
+         "First results that the store has not confirmed yet");
+  sample(text, "idem_serve_unreported_results", "", "", guard.unreported());
   family(text, "idem_serve_connections", "gauge", "Client connections now");
   sample(text, "idem_serve_connections", "", "", static_cast<std::uint64_t>(connections_.load()));
   family(text, "idem_service_total", "counter", "What the verbs answered");

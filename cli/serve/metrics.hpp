@@ -50,7 +50,7 @@ class Metrics {
   void connection_closed() { --connections_; }
   [[nodiscard]] std::int64_t connections() const { return connections_; }
 
-  [[nodiscard]] std::string text(const Counters& service) const;
+  [[nodiscard]] std::string text(const http::Guard& guard) const;
 
  private:
   using Number = std::atomic<std::uint64_t>;

@@ -4,9 +4,9 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http.hpp>
 
 #include "forward.hpp"
+#include "message_io.hpp"
 
 namespace idem::serve {
 namespace {
@@ -79,12 +79,10 @@ asio::awaitable<std::optional<http::Response>> Session::read(Parser& parser) {
 
   // One deadline for the whole head, however many bytes dribble in.
   stream_.expires_after(options.header_time.micros());
-  const auto [head_error, head_bytes] =
-      co_await beast_http::async_read_header(stream_, buffer_, parser, kTuple);
-  (void)head_bytes;
-  if (head_error) {
-    if (is_over(head_error)) co_return silence();
-    co_return malformed(head_error);
+  const Moved head = co_await read_message(stream_, buffer_, parser, ReadUntil::head);
+  if (head.ec) {
+    if (is_over(head.ec)) co_return silence();
+    co_return malformed(head.ec);
   }
   if (const auto objection = framing_objection_to(parser.get())) {
     co_return http::problem(objection->status, objection->code, objection->title, "");
@@ -99,12 +97,10 @@ asio::awaitable<std::optional<http::Response>> Session::read(Parser& parser) {
     (void)bytes;
     if (ec) co_return silence();
   }
-  const auto [body_error, body_bytes] =
-      co_await beast_http::async_read(stream_, buffer_, parser, kTuple);
-  (void)body_bytes;
-  if (body_error) {
-    if (is_over(body_error)) co_return silence();
-    co_return malformed(body_error);
+  const Moved body = co_await read_message(stream_, buffer_, parser, ReadUntil::end);
+  if (body.ec) {
+    if (is_over(body.ec)) co_return silence();
+    co_return malformed(body.ec);
   }
   co_return std::nullopt;
 }
@@ -127,9 +123,8 @@ asio::awaitable<void> Session::run() {
       if (worker_.draining) response.keep_alive(false);
     }
     stream_.expires_after(kWriteTime);
-    const auto [ec, bytes] = co_await beast_http::async_write(stream_, response, kTuple);
-    (void)bytes;
-    if (ec || refusal || !response.keep_alive()) break;
+    const Moved written = co_await write_message(stream_, response);
+    if (written.ec || refusal || !response.keep_alive()) break;
   }
   error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);

@@ -70,7 +70,7 @@ std::optional<http::BeastResponse> Session::own_page(const http::BeastRequest& r
   if (!options.metrics_path.empty() && target == options.metrics_path) {
     return made({200,
                  {{"Content-Type", "text/plain; version=0.0.4"}},
-                 shared_.metrics.text(shared_.guard->service().counters())},
+                 shared_.metrics.text(*shared_.guard)},
                 request);
   }
   return std::nullopt;

@@ -3,10 +3,9 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http.hpp>
 
 #include "forward.hpp"
+#include "message_io.hpp"
 
 namespace idem::serve {
 namespace {
@@ -83,11 +82,11 @@ asio::awaitable<UpstreamAnswer> Upstream::send_on(Stream& stream, const http::Be
     answer.end = ec == beast::error::timeout ? UpstreamEnd::timed_out : UpstreamEnd::cut;
   };
   stream.expires_after(options_.answer_time);
-  const auto [write_error, written] = co_await beast::http::async_write(stream, request, kTuple);
-  if (write_error) {
-    ended(write_error);
+  const Moved written = co_await write_message(stream, request);
+  if (written.ec) {
+    ended(written.ec);
     // Not one byte was taken by our own kernel: nobody can have acted.
-    if (written == 0) answer.end = UpstreamEnd::not_sent;
+    if (written.bytes == 0) answer.end = UpstreamEnd::not_sent;
     co_return answer;
   }
   beast::flat_buffer buffer;
@@ -96,13 +95,12 @@ asio::awaitable<UpstreamAnswer> Upstream::send_on(Stream& stream, const http::Be
     parser.header_limit(kHeaderBytesMax);
     parser.body_limit(boost::none);  // set below, so that the head is read in any case
     parser.skip(request.method() == beast::http::verb::head);
-    const auto [head_error, head_bytes] =
-        co_await beast::http::async_read_header(stream, buffer, parser, kTuple);
-    answer_began = answer_began || head_bytes > 0 || buffer.size() > 0;
-    const bool interim = !head_error && parser.get().result_int() < 200;
+    const Moved head = co_await read_message(stream, buffer, parser, ReadUntil::head);
+    answer_began = answer_began || head.bytes > 0 || buffer.size() > 0;
+    const bool interim = !head.ec && parser.get().result_int() < 200;
     if (interim && parser.get().result_int() != 101) continue;  // RFC 9110 §15.2
-    if (head_error || interim) {
-      ended(head_error);
+    if (head.ec || interim) {
+      ended(head.ec);
       co_return answer;
     }
     // Not asked for, and what it would decode to is not known.
@@ -117,14 +115,12 @@ asio::awaitable<UpstreamAnswer> Upstream::send_on(Stream& stream, const http::Be
       co_return answer;
     }
     parser.body_limit(options_.body_bytes_max);
-    const auto [body_error, body_bytes] =
-        co_await beast::http::async_read(stream, buffer, parser, kTuple);
-    (void)body_bytes;
-    if (body_error && body_error != beast::http::error::body_limit) {
-      ended(body_error);
+    const Moved body = co_await read_message(stream, buffer, parser, ReadUntil::end);
+    if (body.ec && body.ec != beast::http::error::body_limit) {
+      ended(body.ec);
       co_return answer;
     }
-    answer.end = body_error ? UpstreamEnd::too_large : UpstreamEnd::answered;
+    answer.end = body.ec ? UpstreamEnd::too_large : UpstreamEnd::answered;
     answer.response = std::move(parser.get());
     stream.expires_never();
     co_return answer;

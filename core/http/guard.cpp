@@ -3,6 +3,7 @@
 #include "exchange.hpp"
 #include "idem/http.hpp"
 #include "problem.hpp"
+#include "unreported.hpp"
 
 namespace idem::http {
 namespace {
@@ -39,7 +40,8 @@ Guard::Guard(std::shared_ptr<IdempotencyService> service, Policy policy, StoreEr
     : service_(std::move(service)),
       policy_(std::move(policy)),
       errors_(errors),
-      renewals_(service_->clock().timers()) {
+      renewals_(service_->clock().timers()),
+      unreported_(std::make_unique<Unreported>(service_->clock())) {
   if (const auto checked = check_policy(policy_); !checked) throw Exception(checked.error());
 }
 
@@ -148,20 +150,25 @@ Answer Guard::replay(const Request& request, std::string_view stored, bool failu
 }
 
 Finished Guard::finish(Exchange exchange, const ResponseView& response) {
-  Exchange::State& state = *exchange.state_;
-  state.stop_renewing();
-  return is_retryable_status(response.status) ? fail(state, response) : complete(state, response);
+  exchange.state_->stop_renewing();
+  return is_retryable_status(response.status) ? fail(*exchange.state_, response)
+                                              : complete(std::move(exchange), response);
 }
 
-Finished Guard::complete(Exchange::State& state, const ResponseView& response) {
+Finished Guard::complete(Exchange exchange, const ResponseView& response) {
+  Exchange::State& state = *exchange.state_;
   const Request& request = state.lease.request();
   const std::uint64_t bytes_max = std::min(service_->policy(request.key.biz_type).max_result_bytes,
                                            service_->store().capabilities().result_bytes_max);
-  const auto done =
-      service_->complete(state.lease, encode_response(response, policy_.stored_headers, bytes_max));
+  std::string text = encode_response(response, policy_.stored_headers, bytes_max);
+  const auto done = service_->complete(state.lease, text);
   Finished finished;
   if (!done && errors_ == StoreErrors::thrown) throw Exception(done.error());
-  if (!done) return finished;
+  if (!done) {
+    if (Unreported::may_succeed_later(done.error()))
+      unreported_->keep(std::move(exchange.state_), std::move(text));
+    return finished;
+  }
   if (std::holds_alternative<Completed>(*done)) {
     if (state.lease.kind() != ClaimKind::bypass) add_ttl(request, finished.add);
   } else if (const auto* lost = std::get_if<Lost>(&*done)) {
@@ -199,6 +206,8 @@ void Guard::release(Exchange exchange) {
 }
 
 void Guard::hold(Exchange exchange) { exchange.state_->stop_renewing(); }
+
+std::size_t Guard::unreported() const { return unreported_->size(); }
 
 void Guard::add_ttl(const Request& request, std::vector<Header>& headers) const {
   if (policy_.ttl_header.empty()) return;

@@ -38,7 +38,7 @@ class SystemTimers final : public Timers {
     due_.emplace(std::pair(at, id), std::move(work));
     instants_.emplace(id, at);
     if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-    if (due_.begin()->first.second == id) wake_.notify_all();
+    if (at < asleep_until_) wake_.notify_all();
     return id;
   }
 
@@ -56,16 +56,17 @@ class SystemTimers final : public Timers {
   }
 
  private:
+  static constexpr Micros kSleepMax = std::chrono::hours(1);
+
   void loop() {
     std::unique_lock lock(mutex_);
     while (!stopping_) {
-      if (due_.empty()) {
-        wake_.wait(lock);
-        continue;
-      }
-      const Micros left = due_.begin()->first.first - clock_.now();
-      if (left > Micros(0)) {
-        wake_.wait_for(lock, std::min<Micros>(left, std::chrono::hours(1)));
+      const Time now = clock_.now();
+      const Time next = due_.empty() ? now + kSleepMax : due_.begin()->first.first;
+      if (next > now) {
+        asleep_until_ = std::min(next, now + kSleepMax);
+        wake_.wait_for(lock, asleep_until_ - now);
+        asleep_until_ = Time::min();
         continue;
       }
       auto first = due_.extract(due_.begin());
@@ -86,6 +87,10 @@ class SystemTimers final : public Timers {
   std::condition_variable finished_;
   std::map<std::pair<Time, Id>, std::function<void()>> due_;
   std::map<Id, Time> instants_;
+  // How long the thread sleeps; Time::min(): it does not, and will look at due_. Only what is due
+  // earlier wakes it: an alarm that is set for a short piece of work and cancelled costs no
+  // wake-up.
+  Time asleep_until_ = Time::min();
   Id last_id_ = 0;
   Id running_ = 0;
   bool stopping_ = false;

@@ -29,5 +29,6 @@ for case in INT:contention TERM:choose INT:capacity INT:run; do
   [ "$status" = "$expected" ] || fail_test "$command ended with $status: $(cat stopped.out stopped.err)"
   [ "$(json "stopped-$command/results.json" interrupted)" = True ] || fail_test "$command: not marked"
   grep -q 'interrupted' "stopped-$command/report.html" || fail_test "$command: the page does not say so"
+  [ "$command" != choose ] || ! grep -q RECOMMENDED stopped.out || fail_test 'half a comparison recommends'
   nothing_left
 done

@@ -328,6 +328,89 @@ TEST_F(GuardTest, OrTheErrorOfAStoreIsThrown) {
   }
 }
 
+// A guard whose store goes wrong between a handler's end and the report of it.
+class UnreportedTest : public GuardTest, public ::testing::WithParamInterface<testing::Fault> {
+ protected:
+  std::shared_ptr<testing::FaultStore> faults = std::make_shared<testing::FaultStore>(store, clock);
+  std::unique_ptr<Guard> guard = guard_before_faults();
+
+  std::unique_ptr<Guard> guard_before_faults() {
+    ServiceOptions options;
+    options.clock = &clock;
+    return std::make_unique<Guard>(std::make_shared<IdempotencyService>(faults, options));
+  }
+  // The client gets its response, the store does not.
+  void finish_unheard(std::string_view key, testing::Fault fault) {
+    Decision first = begin(*guard, key);
+    faults->on_every_call(testing::Verb::replace, fault);
+    const Finished finished =
+        guard->finish(std::move(std::get<Proceed>(first).exchange), {201, {}, "first"});
+    EXPECT_FALSE(finished.instead);
+  }
+  void expect_replay(std::string_view key) {
+    const Response replay = answer(begin(*guard, key));
+    EXPECT_EQ(replay.status, 201U);
+    EXPECT_EQ(replay.body, "first");
+    EXPECT_EQ(header(replay, "Idempotent-Replayed"), "true");
+  }
+};
+
+TEST_P(UnreportedTest, AResultIsReportedAgainUntilTheStoreAnswers) {
+  finish_unheard("k1", GetParam());
+  EXPECT_EQ(guard->unreported(), 1U);
+  clock.advance(20s);  // the store is still away; the lease is not over
+  EXPECT_EQ(guard->unreported(), 1U);
+  faults->calm();
+  clock.advance(6s);
+  EXPECT_EQ(guard->unreported(), 0U);
+  clock.advance(1000s);
+  expect_replay("k1");
+}
+
+TEST_P(UnreportedTest, TheEndOfTheGuardReportsOnceMore) {
+  finish_unheard("k1", GetParam());
+  faults->calm();
+  guard = guard_before_faults();
+  clock.advance(1000s);
+  expect_replay("k1");
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, UnreportedTest,
+                         ::testing::Values(testing::Fault::refuse, testing::Fault::busy,
+                                           testing::Fault::full, testing::Fault::lose_request,
+                                           testing::Fault::lose_reply, testing::Fault::apply_late));
+
+TEST_F(UnreportedTest, AnAttemptThatTookOverKeepsItsResult) {
+  finish_unheard("k1", testing::Fault::refuse);
+  const auto other = make_guard();  // another process, whose way to the store is fine
+  clock.advance(1000s);
+  handle(*other, "k1", {201, {}, "second"});
+  faults->calm();
+  clock.advance(6s);
+  EXPECT_EQ(guard->unreported(), 0U);
+  EXPECT_EQ(answer(begin(*guard, "k1")).body, "second");
+}
+
+TEST_F(UnreportedTest, AfterTenMinutesItIsGivenUp) {
+  finish_unheard("k1", testing::Fault::refuse);
+  clock.advance(599s);
+  EXPECT_EQ(guard->unreported(), 1U);
+  clock.advance(7s);
+  EXPECT_EQ(guard->unreported(), 0U);
+}
+
+TEST_F(UnreportedTest, SoManyAreKeptAndNoMore) {
+  for (int i = 0; i < 1030; ++i) {
+    faults->calm();
+    finish_unheard("k" + std::to_string(i), testing::Fault::refuse);
+  }
+  EXPECT_EQ(guard->unreported(), 1024U);
+  faults->calm();
+  clock.advance(6s);
+  EXPECT_EQ(guard->unreported(), 0U);
+  EXPECT_EQ(store->stats()->success, 1024U);
+}
+
 TEST_F(GuardTest, ADamagedResponseIsNeverSent) {
   const auto guard = make_guard();
   Decision first = begin(*guard, "k1");

@@ -1,13 +1,16 @@
-// What `idem serve` adds to a request: the same requests straight to an upstream and through the
-// proxy, in turns, in one process on one machine.
+// What `idem serve` adds to a request: the same requests straight to an upstream, through a relay
+// that only copies bytes, and through the proxy, in turns, in one process on one machine. What the
+// relay adds is what any program between the two adds: the way of the bytes and two more wake-ups.
 //
-//   serve_latency [REQUESTS [ROUNDS]]   per round p50 and p99 of both; the median of what was
-//   added,
-//                                       its least and its most, over the rounds
+//   serve_latency [REQUESTS [ROUNDS]]   per round p50 and p99 of each; the median of what relay and
+//                                       proxy added, its least and its most, over the rounds
 #include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "idem/clock.hpp"
@@ -18,6 +21,48 @@
 namespace {
 
 using namespace idem;
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+// Copies what one client sends to the upstream, and each answer back. Both fit into one read.
+class Relay {
+ public:
+  explicit Relay(std::uint16_t upstream)
+      : acceptor_(context_, {asio::ip::address_v4::loopback(), 0}),
+        thread_([this, upstream] { copy(upstream); }) {}
+  ~Relay() { thread_.join(); }  // once its client has gone
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+ private:
+  void copy(std::uint16_t upstream) {
+    tcp::socket client = acceptor_.accept();
+    tcp::socket server(context_);
+    server.connect({asio::ip::address_v4::loopback(), upstream});
+    for (tcp::socket* socket : {&client, &server}) socket->set_option(tcp::no_delay(true));
+    while (copy_one(client, server) && copy_one(server, client)) {
+    }
+  }
+  static bool copy_one(tcp::socket& from, tcp::socket& to) {
+    std::array<char, 4096> bytes;
+    boost::system::error_code ec;
+    const std::size_t count = from.read_some(asio::buffer(bytes), ec);
+    if (!ec) asio::write(to, asio::buffer(bytes.data(), count), ec);
+    return !ec;
+  }
+
+  asio::io_context context_;
+  tcp::acceptor acceptor_;
+  std::thread thread_;
+};
+
+struct Way {
+  const char* name;
+  http::TinyClient client;
+  std::vector<Micros> took{};   // in this round
+  std::vector<Micros> added{};  // to the upstream's p50, by round
+};
 
 Micros timed(http::TinyClient& client, const http::BeastRequest& request) {
   const Time before = system_clock().now();
@@ -48,28 +93,30 @@ int main(int argc, char** argv) {
   const auto guard = std::make_shared<http::Guard>(
       std::make_shared<IdempotencyService>(open("memory:").value()), http::Policy());
   const auto server = serve::Server::start(options, guard).value();
-  http::TinyClient straight(upstream.port());
-  http::TinyClient through(server->port());
-
-  std::vector<Micros> added;
+  const Relay relay(upstream.port());
+  std::array<Way, 3> ways{Way{"upstream alone", http::TinyClient(upstream.port())},
+                          Way{"through a relay", http::TinyClient(relay.port())},
+                          Way{"through idem serve (memory:)", http::TinyClient(server->port())}};
   for (int round = 0; round <= rounds; ++round) {  // the first one warms up
-    std::vector<Micros> alone;
-    std::vector<Micros> proxied;
+    for (Way& way : ways) way.took.clear();
     for (int i = 0; i < requests; ++i) {
       const auto request = http::post("/pay", std::to_string(round) + "-" + std::to_string(i), "b");
-      alone.push_back(timed(straight, request));
-      proxied.push_back(timed(through, request));
+      for (Way& way : ways) way.took.push_back(timed(way.client, request));
     }
-    std::sort(alone.begin(), alone.end());
-    std::sort(proxied.begin(), proxied.end());
+    for (Way& way : ways) std::sort(way.took.begin(), way.took.end());
     if (round == 0) continue;
-    added.emplace_back(share(proxied, 0.5) - share(alone, 0.5));
-    std::printf(
-        "round %d: upstream alone p50 %lld p99 %lld us, through idem serve (memory:) p50 %lld "
-        "p99 %lld us\n",
-        round, share(alone, 0.5), share(alone, 0.99), share(proxied, 0.5), share(proxied, 0.99));
+    std::printf("round %d:", round);
+    for (Way& way : ways) {
+      way.added.emplace_back(share(way.took, 0.5) - share(ways[0].took, 0.5));
+      std::printf(" %s p50 %lld p99 %lld us%s", way.name, share(way.took, 0.5),
+                  share(way.took, 0.99), &way == &ways.back() ? "\n" : ",");
+    }
   }
-  std::sort(added.begin(), added.end());
-  std::printf("added to p50: median %lld us, least %lld, most %lld over %d rounds of %d requests\n",
-              share(added, 0.5), share(added, 0), share(added, 1), rounds, requests);
+  for (Way& way : ways) {
+    if (&way == &ways[0]) continue;
+    std::sort(way.added.begin(), way.added.end());
+    std::printf("%s: added to p50: median %lld us, least %lld, most %lld over %d rounds of %d\n",
+                way.name, share(way.added, 0.5), share(way.added, 0), share(way.added, 1), rounds,
+                requests);
+  }
 }

@@ -93,6 +93,20 @@ TEST_F(ServeStoreTest, WhatTheClientsNextRequestClaimedIsLeftAlone) {
   EXPECT_EQ(total_runs(), 1);
 }
 
+// The card was charged, and the store could not be told: it must not be charged again.
+TEST_F(ServeStoreTest, AResultThatTheStoreDidNotTakeIsReportedAgain) {
+  const auto port = start();
+  faults->on_every_call(Verb::replace, Fault::lose_request);
+  EXPECT_EQ(fetch(port, post("/pay", "k", "a")).result_int(), 201U);
+  EXPECT_THAT(metrics(port), HasSubstr("idem_serve_unreported_results 1\n"));
+  EXPECT_EQ(code(fetch(port, post("/pay", "k", "a"))), "in_progress");
+  faults->calm();
+  const BeastResponse replay = send_until_done(port, post("/pay", "k", "a"));
+  EXPECT_EQ(replay.result_int(), 201U);
+  EXPECT_EQ(replay["Idempotent-Replayed"], "true");
+  EXPECT_EQ(total_runs(), 1);
+}
+
 TEST_F(ServeStoreTest, AStopReleasesWhatIsLeftOfThem) {
   const auto port = start();
   faults->on_every_call(Verb::insert, Fault::lose_reply);

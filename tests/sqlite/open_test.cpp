@@ -50,6 +50,13 @@ TEST(SqliteOpen, AnotherKindOfFileIsLeftAsItIs) {
   EXPECT_EQ(bytes_of(directory.file("notes.txt")), text);
 }
 
+// A file system without blocks of its own is not a full one.
+TEST(SqliteOpen, AFileSystemThatHoldsNoFilesIsNotFull) {
+  const Error error = error_of("/proc/t.db");
+  EXPECT_EQ(error.code, errc::cannot_open);
+  EXPECT_THAT(error.message, testing::Not(HasSubstr("no space")));
+}
+
 TEST(SqliteOpen, RelativePathsAreNamedInFull) {
   const Error error = error_of("no-such-directory/t.db");
   EXPECT_EQ(error.code, errc::cannot_open);

@@ -78,6 +78,8 @@ enum class Reason : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(Reason reason) noexcept;
 
+class Unreported;
+
 // The right to run the handler, and the duty to report its response: finish, fail or release.
 // Move-only. Destroyed without a report it stays processing and lapses with its lease.
 class Exchange {
@@ -93,6 +95,7 @@ class Exchange {
 
  private:
   friend class Guard;
+  friend class Unreported;
   struct State;
   explicit Exchange(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -148,7 +151,8 @@ class Guard {
 
   // The handler answered. 408, 425, 429 and 5xx are a failure that may be retried and are not kept
   // for replay; everything else becomes the first result. If the store cannot be told, the
-  // handler's response is sent all the same: refusing it would make the sender send again.
+  // handler's response is sent all the same (refusing it would make the sender send again), and
+  // the result is reported again behind it, for up to ten minutes, until the store answers.
   // A body over max_result_bytes is not kept, its status and headers are.
   [[nodiscard]] Finished finish(Exchange exchange, const ResponseView& response);
 
@@ -160,13 +164,16 @@ class Guard {
   // then the policy (on_lapsed) decides.
   void hold(Exchange exchange);
 
+  // First results that the store has not confirmed yet (at most 1,024; 64 MiB).
+  [[nodiscard]] std::size_t unreported() const;
+
   [[nodiscard]] IdempotencyService& service() const { return *service_; }
   [[nodiscard]] const Policy& policy() const { return policy_; }
 
  private:
   // A stored text as a response; `failure`: it is the reason of a failure.
   [[nodiscard]] Answer replay(const Request& request, std::string_view stored, bool failure) const;
-  [[nodiscard]] Finished complete(Exchange::State& state, const ResponseView& response);
+  [[nodiscard]] Finished complete(Exchange exchange, const ResponseView& response);
   [[nodiscard]] Finished fail(Exchange::State& state, const ResponseView& response);
   void add_ttl(const Request& request, std::vector<Header>& headers) const;
 
@@ -174,6 +181,7 @@ class Guard {
   const Policy policy_;
   const StoreErrors errors_;
   std::unique_ptr<Timers> renewals_;
+  std::unique_ptr<Unreported> unreported_;  // last: its exchanges use the renewals
 };
 
 // --- the parts, each pure --------------------------------------------------------------------
