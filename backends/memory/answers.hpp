@@ -1,6 +1,8 @@
 // What a shard tells about a cell. Inline: half of a replay's instructions are here.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <string>
@@ -8,35 +10,40 @@
 
 #include "cell.hpp"
 #include "idem/store.hpp"
+#include "moment.hpp"
 
 namespace idem::memory {
 
 // Fills in everything but the result. Reads all before it writes any: the compiler cannot know that
 // one is not in the other.
-inline void describe(Record& held, const Cell& cell, std::uint64_t version) {
-  const Time written = cell.updated();
+[[gnu::always_inline]] inline void describe(Record& held, const Cell& cell,
+                                            const CellFields& fields, std::uint64_t version,
+                                            Time written) {
+  const std::uint64_t fence = fields.fence(version);
+  const std::uint64_t told = std::uint64_t{cell.told()} << 32 | fields.attempt();
   const Status status = cell.status();
-  const FailKind fail_kind = cell.fail_kind();
-  const bool tombstone = cell.tombstone();
-  const std::uint64_t fence = cell.fence(version);
-  const std::uint32_t attempt = cell.attempt();
-  const Time until = later(written, cell.until_after());
-  const Time created = cell.created(written, fence);
+  const bool timed = fields.has_until();
+  const Time until = timed ? later(written, fields.until_after()) : Time{};
+  const Time created = fields.created(written, fence);
   const Time expires = later(written, cell.keep());
   held.request_hash = cell.request_hash;
   held.owner = cell.owner;
   held.version = version;
   held.fence = fence;
-  held.attempt = attempt;
-  held.status = status;
-  held.fail_kind = fail_kind;
-  held.tombstone = tombstone;
-  held.lease_until = status == Status::processing ? until : Time{};
-  held.retry_at = status == Status::failed ? until : Time{};
+  std::memcpy(reinterpret_cast<char*>(&held) + offsetof(Record, attempt), &told, sizeof(told));
+  held.lease_until = timed && status == Status::processing ? until : Time{};
+  held.retry_at = timed && status == Status::failed ? until : Time{};
   held.create_time = created;
   held.update_time = written;
   held.expires_at = expires;
 }
+
+// Cell::told() and the attempt before it are as in a Record.
+static_assert(offsetof(Record, status) == offsetof(Record, attempt) + 4 &&
+              offsetof(Record, fail_kind) == offsetof(Record, attempt) + 5 &&
+              offsetof(Record, tombstone) == offsetof(Record, attempt) + 6 &&
+              offsetof(Record, lease_until) == offsetof(Record, attempt) + 8);
+static_assert(std::endian::native == std::endian::little);
 
 // The same of a record that was made of `draft` just now, in one step with its settling: nothing is
 // read back from the cell.
@@ -68,25 +75,57 @@ inline void describe_written(Record& held, const Draft& draft, std::uint64_t ver
 }
 
 // The same; a buffer that is used again for results of one size costs no call.
-[[nodiscard]] inline bool copy(std::string& to, std::string_view from) noexcept {
-  const std::size_t count = from.size();
-  if (to.size() != count || count < 16) return (count == 0 && to.empty()) || assign(to, from);
+[[nodiscard, gnu::always_inline]] inline bool copy(std::string& to,
+                                                   std::string_view from) noexcept {
+  // Of the two sizes the one that is known before the cell has come.
+  const std::size_t count = to.size();
+  if (from.size() != count || count < 16) [[unlikely]]
+    return (from.empty() && to.empty()) || assign(to, from);
   char* const into = to.data();
-  for (std::size_t at = 0; at + 16 < count; at += 16) std::memcpy(into + at, from.data() + at, 16);
+  std::size_t at = 0;
+  for (; at + 64 <= count; at += 64) std::memcpy(into + at, from.data() + at, 64);
+  if (at == count) return true;
+  for (; at + 16 < count; at += 16) std::memcpy(into + at, from.data() + at, 16);
   std::memcpy(into + count - 16, from.data() + count - 16, 16);
   return true;
 }
 
-inline void answer_no_memory(Answer& answer) {
+[[gnu::noinline, gnu::cold]] inline void answer_no_memory(Answer& answer) noexcept {
   answer.state = Answer::State::failed;
   answer.error = fail(errc::capacity, "the memory store has no memory left: nothing was done");
 }
 
-inline void answer_stands(Answer& answer, const Cell& cell, std::uint64_t version, Time now) {
-  if (!copy(answer.held.result, cell.result())) return answer_no_memory(answer);
-  describe(answer.held, cell, version);
+// Of a cell whose version is settled. `fields`: the cell's.
+[[gnu::always_inline]] inline void answer_stands(Answer& answer, const Cell& cell,
+                                                 const CellFields& fields, std::uint64_t version,
+                                                 Time written, Moment moment) noexcept {
+  const Time now = moment.not_before(written);
+  if (!copy(answer.held.result, fields.result())) [[unlikely]]
+    return answer_no_memory(answer);
+  describe(answer.held, cell, fields, version, written);
   answer.now = now;
   answer.state = Answer::State::stands;
+}
+
+[[gnu::noinline]] inline void answer_stands_any(Answer& answer, const Cell& cell,
+                                                Moment moment) noexcept {
+  answer_stands(answer, cell, cell.fields(), cell.version(), cell.updated(), moment);
+}
+
+// The same for any settled cell; those that most records have know their places. `version_word`: as
+// settled.
+[[gnu::always_inline]] inline void answer_stands(Answer& answer, const Cell& cell,
+                                                 std::uint64_t version_word,
+                                                 Moment moment) noexcept {
+  const auto as = [&](std::uint32_t bits) __attribute__((always_inline)) {
+    const CellFields fields(cell, bits);
+    answer_stands(answer, cell, fields, version_word, fields.written(version_word), moment);
+  };
+  const std::uint32_t fields = cell.bits & CellBits::kFields;
+  const bool late = (version_word & Cell::kWrittenLate) != 0;
+  if (fields == CellBits::kOfFinished && !late) return as(CellBits::kOfFinished);
+  if (fields == CellBits::kOfClaim && !late) return as(CellBits::kOfClaim);
+  answer_stands_any(answer, cell, moment);
 }
 
 inline void answer_written(Answer& answer, const Draft& draft, std::uint64_t version, Time written,

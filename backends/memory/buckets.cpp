@@ -8,7 +8,9 @@
 namespace idem::memory {
 
 Buckets::Buckets(std::uint32_t first)
-    : first_bits_(static_cast<std::uint32_t>(std::bit_width(first)) - 1), count_(first) {
+    : level_(level_of(first)),
+      first_(first),
+      first_bits_(static_cast<std::uint32_t>(std::bit_width(first)) - 1) {
   auto* const words = static_cast<std::atomic<std::uint64_t>*>(map_pages(segment_bytes(0)));
   if (words == nullptr) throw std::bad_alloc();
   segments_[0].store(reinterpret_cast<std::uintptr_t>(words));
@@ -29,7 +31,7 @@ Buckets::~Buckets() {
 
 std::uint32_t Buckets::grow(std::uint32_t count) {
   if (count >= kBucketsMax) return 0;
-  const auto segment = static_cast<std::uint32_t>(std::bit_width(count >> first_bits_));
+  const std::uint32_t segment = segment_of(count);
   if (segments_[segment].load(std::memory_order_acquire) == 0) {
     const std::size_t bytes = segment_bytes(segment);
     void* const words = map_pages(bytes);
@@ -43,7 +45,9 @@ std::uint32_t Buckets::grow(std::uint32_t count) {
       unmap_pages(words, bytes);
   }
   // release: pairs with count(): whoever sees the count finds the segment
-  if (!count_.compare_exchange_strong(count, count + kStep, std::memory_order_acq_rel)) return 0;
+  std::uint64_t level = level_of(count);
+  if (!level_.compare_exchange_strong(level, level_of(count + kStep), std::memory_order_acq_rel))
+    return 0;
   IDEM_PAUSE_POINT("memory.grow.count");
   return count;
 }

@@ -40,28 +40,35 @@ class Buckets {
   Buckets& operator=(const Buckets&) = delete;
 
   [[nodiscard]] std::uint32_t count() const {
-    return count_.load(std::memory_order_acquire);  // pairs with the CAS in grow
+    // acquire: pairs with the CAS in grow
+    return static_cast<std::uint32_t>(level_.load(std::memory_order_acquire));
   }
   // Where a key of that hash belongs.
   [[nodiscard]] std::uint32_t of(std::uint64_t hash) const {
-    const std::uint32_t n = count();
-    const std::uint32_t half = std::bit_floor(n);
-    const auto low = static_cast<std::uint32_t>(hash);
-    const std::uint32_t bucket = low & (half * 2 - 1);
-    return bucket < n ? bucket : bucket & (half - 1);
+    const std::uint64_t level = level_.load(std::memory_order_acquire);  // pairs as in count
+    const auto mask = static_cast<std::uint32_t>(level >> 32);
+    const std::uint32_t bucket = static_cast<std::uint32_t>(hash) & mask;
+    return bucket < static_cast<std::uint32_t>(level) ? bucket : bucket & (mask >> 1);
   }
   [[nodiscard]] std::atomic<std::uint64_t>& word(std::uint32_t bucket) const {
-    const auto segment = static_cast<std::uint32_t>(std::bit_width(bucket >> first_bits_));
+    std::uint32_t segment = 0;
+    if (bucket >= first_) segment = segment_of(bucket);  // mostly all are, or none
     // acquire: pairs with the CAS in grow that published the segment
     const std::uintptr_t origin = segments_[segment].load(std::memory_order_acquire);
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(origin + std::uintptr_t{bucket} * 8);
   }
-  // The word of the nearest bucket at or above `bucket` that is linked.
-  [[nodiscard]] std::atomic<std::uint64_t>& start(std::uint32_t bucket) const {
+  // Where a walk begins: a word in the list, and what it held.
+  struct Start {
+    std::atomic<std::uint64_t>* word;
+    Link seen;
+  };
+  // That of the nearest bucket at or above `bucket` that is linked.
+  [[nodiscard]] Start start(std::uint32_t bucket) const {
     for (;;) {
       std::atomic<std::uint64_t>& found = word(bucket);
       const Link link(found.load());
-      if (link.bits() != 0 && !link.flagged()) return found;
+      if (link.bits() != 0 && !link.flagged()) [[likely]]
+        return {&found, link};
       bucket &= ~std::bit_floor(bucket);
     }
   }
@@ -73,6 +80,13 @@ class Buckets {
   [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{count()} * 8; }
 
  private:
+  // `count`, and above it the mask of the smallest power of two that is not below.
+  [[nodiscard]] static constexpr std::uint64_t level_of(std::uint32_t count) {
+    return std::uint64_t{~0U >> std::countl_zero(count - 1)} << 32 | count;
+  }
+  [[nodiscard]] std::uint32_t segment_of(std::uint32_t bucket) const {
+    return static_cast<std::uint32_t>(std::bit_width(bucket >> first_bits_));
+  }
   [[nodiscard]] std::uint32_t segment_first(std::uint32_t segment) const {
     return segment == 0 ? 0 : 1U << (first_bits_ + segment - 1);
   }
@@ -85,8 +99,9 @@ class Buckets {
                                    std::uintptr_t{segment_first(segment)} * 8);
   }
 
+  std::atomic<std::uint64_t> level_;
+  const std::uint32_t first_;  // how many are in segment 0
   const std::uint32_t first_bits_;
-  std::atomic<std::uint32_t> count_;
   // Of each segment: where bucket 0 would be, if it were in it; 0: it is not there.
   std::array<std::atomic<std::uintptr_t>, 32> segments_{};
 };

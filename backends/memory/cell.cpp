@@ -48,7 +48,7 @@ void put(char*& to, std::string_view text) {
 void CellPlan::fit(const KeyRef& key, const Draft& draft) {
   const std::size_t name = key.tenant.size() + key.biz_type.size() + key.key.size();
   const auto total = [&](std::size_t inside) {
-    const std::size_t text = Cell::ends_at(bits) + name + inside;
+    const std::size_t text = CellFields::ends_at(bits) + name + inside;
     return (bits & CellBits::kLate) != 0 ? ((text + 7) & ~std::size_t{7}) + 8 : text;
   };
   size_class = class_for(total(draft.result.size()));

@@ -69,12 +69,16 @@ struct CellBits {
   static constexpr std::uint32_t kBefore = 1U << 15;
   static constexpr std::uint32_t kScope = 1U << 16;
   static constexpr std::array<std::uint8_t, 9> kFieldBytes{4, 4, 8, 8, 8, 8, 8, 2, 2};
+  static constexpr std::uint32_t kFields = 0x1FFU << kFieldsAt;
+  // What most records have: one that is claimed, and one that is finished with a result.
+  static constexpr std::uint32_t kOfClaim = kUntil;
+  static constexpr std::uint32_t kOfFinished = kResult | kFence;
   static constexpr std::uint32_t kLate = 1U << 17;  // made by an insert: settled after it is linked
   static constexpr std::uint32_t kFresh = 1U << 18;  // its create time is the time it was written
-  static constexpr std::uint32_t kTombstone = 1U << 19;
-  static constexpr unsigned kStatusAt = 20;  // 2 bits
-  static constexpr unsigned kKindAt = 22;    // 2 bits
-  static constexpr unsigned kClassAt = 24;   // 3 bits
+  static constexpr unsigned kClassAt = 20;           // 3 bits
+  static constexpr unsigned kStatusAt = 24;          // 2 bits
+  static constexpr unsigned kKindAt = 26;            // 2 bits
+  static constexpr std::uint32_t kTombstone = 1U << 28;
 };
 
 // What a cell is made of: known before it has a place.
@@ -99,6 +103,8 @@ struct CellPlan {
   }
 };
 
+class CellFields;
+
 class Cell {
  public:
   static constexpr std::int64_t kUnsettled = std::numeric_limits<std::int64_t>::min();
@@ -120,83 +126,40 @@ class Cell {
   [[nodiscard]] Status status() const {
     return static_cast<Status>(bits >> CellBits::kStatusAt & 3U);
   }
-  [[nodiscard]] FailKind fail_kind() const {
-    return static_cast<FailKind>(bits >> CellBits::kKindAt & 3U);
+  // Status, kind of failure and tombstone, a byte for each.
+  [[nodiscard]] std::uint32_t told() const {
+    const std::uint32_t all = bits >> CellBits::kStatusAt;
+    return (all | all << 6 | all << 12) & 0x10303U;
   }
-  [[nodiscard]] bool tombstone() const { return has(CellBits::kTombstone); }
-  [[nodiscard]] std::uint32_t attempt() const {
-    return has(CellBits::kAttempt) ? get<std::uint32_t>(begins(CellBits::kAttempt)) : 1;
-  }
-
   // Of a settled cell. acquire: pairs with the CAS in settle().
   [[nodiscard]] std::uint64_t version() const {
     return version_word.load(std::memory_order_acquire) & ~(kProvisional | kWrittenLate);
   }
   [[nodiscard]] Time updated() const;
-  [[nodiscard]] Time created(Time written, std::uint64_t fence) const {
-    if (has(CellBits::kFresh)) return written;
-    return Time(Micros(has(CellBits::kCreated) ? get<std::int64_t>(begins(CellBits::kCreated))
-                                               : static_cast<std::int64_t>(fence)));
-  }
-  [[nodiscard]] Time created() const { return created(updated(), fence(version())); }
-  [[nodiscard]] std::uint64_t fence(std::uint64_t version) const {
-    return has(CellBits::kFence) ? get<std::uint64_t>(begins(CellBits::kFence)) : version;
-  }
-  // processing: its lease; failed: when it may be retried.
-  [[nodiscard]] Micros until_after() const {
-    return Micros(has(CellBits::kUntil) ? get<std::int64_t>(begins(CellBits::kUntil)) : 0);
-  }
   [[nodiscard]] Micros keep() const { return Micros(get<std::int64_t>(kKeepAt)); }
   [[nodiscard]] Time expires_at() const { return later(updated(), keep()); }
+  [[nodiscard]] Time created(std::uint64_t version) const;
+  // The fields that may be there.
+  [[nodiscard]] CellFields fields() const;
 
   // Of a cell made by an insert. planned: the time it has unless settling finds it too early.
   [[nodiscard]] Time planned() const;
   [[nodiscard]] std::atomic<std::int64_t>& late() const;
 
-  [[nodiscard]] std::size_t name_bytes() const;
   [[nodiscard]] KeyRef key() const;
   [[nodiscard]] bool is(const KeyRef& other) const;
   [[nodiscard]] std::string_view result() const;
-  [[nodiscard]] char* outside() const {
-    return has(CellBits::kOutside) ? get<char*>(begins(CellBits::kOutside)) : nullptr;
-  }
-  [[nodiscard]] std::size_t outside_bytes() const {
-    return has(CellBits::kOutside) ? result_bytes() : 0;
-  }
+  [[nodiscard]] char* outside() const;
+  [[nodiscard]] std::size_t outside_bytes() const;
   [[nodiscard]] std::int64_t bytes() const {
     return static_cast<std::int64_t>(class_bytes(size_class()) + outside_bytes());
   }
 
  private:
-  friend struct CellPlan;
+  friend class CellFields;
   static constexpr std::size_t kKeepAt = 68;  // where the head ends
 
   [[nodiscard]] bool has(std::uint32_t what) const { return (bits & what) != 0; }
-  // Where each field begins: behind those before it that are there. Looked up, because a replay
-  // needs half a dozen of them.
-  static constexpr std::size_t kFieldsAt = kKeepAt + 8;
-  static constexpr std::array<std::uint8_t, 512> kFieldEnds = [] {
-    std::array<std::uint8_t, 512> ends{};
-    for (std::size_t fields = 0; fields < ends.size(); ++fields) {
-      std::size_t end = kFieldsAt;
-      for (std::size_t i = 0; i < CellBits::kFieldBytes.size(); ++i)
-        end += (fields >> i & 1U) != 0 ? CellBits::kFieldBytes[i] : 0;
-      ends[fields] = static_cast<std::uint8_t>(end);
-    }
-    return ends;
-  }();
-  // The end of the fields below `field`, or of all of them.
-  [[nodiscard]] static std::size_t ends_at(std::uint32_t bits) {
-    return kFieldEnds[bits >> CellBits::kFieldsAt & 0x1FFU];
-  }
-  [[nodiscard]] std::size_t begins(std::uint32_t field) const {
-    return ends_at(bits & (field - 1));
-  }
-  [[nodiscard]] std::size_t text_at() const { return ends_at(bits); }
-
-  [[nodiscard]] std::uint32_t result_bytes() const {
-    return has(CellBits::kResult) ? get<std::uint32_t>(begins(CellBits::kResult)) : 0;
-  }
   [[nodiscard]] const char* at(std::size_t offset) const {
     return reinterpret_cast<const char*>(this) + offset;
   }
@@ -208,58 +171,143 @@ class Cell {
   }
 };
 
-inline std::size_t Cell::name_bytes() const {
-  const std::size_t key = bits & 0xFFU;
-  if (!has(CellBits::kScope)) return key;
-  return key + get<std::uint8_t>(begins(CellBits::kScope)) +
-         get<std::uint8_t>(begins(CellBits::kScope) + 1);
+// The fields behind a cell's head, told by `bits`: the cell's own, or a constant that its fields
+// were compared with, so that the compiler knows where each lies.
+class CellFields {
+ public:
+  CellFields(const Cell& cell, std::uint32_t bits) : cell_(cell), bits_(bits) {}
+
+  // Where the fields of a cell with these bits end, and its text begins.
+  [[nodiscard]] static constexpr std::size_t ends_at(std::uint32_t bits) {
+    return kEnds[(bits & CellBits::kFields) >> CellBits::kFieldsAt];
+  }
+
+  [[nodiscard]] std::uint32_t attempt() const {
+    return has(CellBits::kAttempt) ? get<std::uint32_t>(CellBits::kAttempt) : 1;
+  }
+  [[nodiscard]] std::uint64_t fence(std::uint64_t version) const {
+    return has(CellBits::kFence) ? get<std::uint64_t>(CellBits::kFence) : version;
+  }
+  [[nodiscard]] bool has_until() const { return has(CellBits::kUntil); }
+  // processing: its lease; failed: when it may be retried.
+  [[nodiscard]] Micros until_after() const {
+    return Micros(has(CellBits::kUntil) ? get<std::int64_t>(CellBits::kUntil) : 0);
+  }
+  [[nodiscard]] Time created(Time written, std::uint64_t fence) const {
+    if (cell_.has(CellBits::kFresh)) return written;
+    return Time(Micros(has(CellBits::kCreated) ? get<std::int64_t>(CellBits::kCreated)
+                                               : static_cast<std::int64_t>(fence)));
+  }
+  [[nodiscard]] Time written(std::uint64_t version) const {
+    const auto by_version = static_cast<std::int64_t>(version);
+    if (has(CellBits::kWritten)) return Time(Micros(get<std::int64_t>(CellBits::kWritten)));
+    if (has(CellBits::kBefore))
+      return Time(Micros(by_version - get<std::uint16_t>(CellBits::kBefore)));
+    return Time(Micros(by_version));
+  }
+  [[nodiscard]] char* outside() const {
+    return has(CellBits::kOutside) ? get<char*>(CellBits::kOutside) : nullptr;
+  }
+  [[nodiscard]] std::uint32_t result_bytes() const {
+    return has(CellBits::kResult) ? get<std::uint32_t>(CellBits::kResult) : 0;
+  }
+  [[nodiscard]] const char* text() const { return cell_.at(ends_at(bits_)); }
+  [[nodiscard]] std::size_t key_bytes() const { return cell_.bits & 0xFFU; }
+  [[nodiscard]] std::size_t tenant_bytes() const {
+    return has(CellBits::kScope) ? get<std::array<std::uint8_t, 2>>(CellBits::kScope)[0] : 0;
+  }
+  [[nodiscard]] std::size_t biz_type_bytes() const {
+    return has(CellBits::kScope) ? get<std::array<std::uint8_t, 2>>(CellBits::kScope)[1] : 0;
+  }
+  [[nodiscard]] const char* behind_name() const {
+    return text() + tenant_bytes() + biz_type_bytes() + key_bytes();
+  }
+  [[nodiscard]] std::string_view result() const {
+    return {has(CellBits::kOutside) ? outside() : behind_name(), result_bytes()};
+  }
+
+ private:
+  // Of each set of fields, where it ends.
+  static constexpr std::array<std::uint8_t, 512> kEnds = [] {
+    std::array<std::uint8_t, 512> ends{};
+    for (std::size_t fields = 0; fields < ends.size(); ++fields) {
+      std::size_t end = Cell::kKeepAt + 8;
+      for (std::size_t i = 0; i < CellBits::kFieldBytes.size(); ++i)
+        end += (fields >> i & 1U) != 0 ? CellBits::kFieldBytes[i] : 0;
+      ends[fields] = static_cast<std::uint8_t>(end);
+    }
+    return ends;
+  }();
+
+  [[nodiscard]] bool has(std::uint32_t what) const { return (bits_ & what) != 0; }
+  // A field that is there: it begins where those before it end.
+  template <class T>
+  [[nodiscard]] T get(std::uint32_t field) const {
+    return cell_.get<T>(ends_at(bits_ & (field - 1)));
+  }
+
+  const Cell& cell_;
+  const std::uint32_t bits_;
+};
+
+inline CellFields Cell::fields() const { return {*this, bits}; }
+inline char* Cell::outside() const { return fields().outside(); }
+inline std::string_view Cell::result() const { return fields().result(); }
+inline std::size_t Cell::outside_bytes() const {
+  return has(CellBits::kOutside) ? fields().result_bytes() : 0;
 }
 
 inline KeyRef Cell::key() const {
-  const char* text = at(text_at());
-  if (!has(CellBits::kScope)) return {{}, {}, {text, bits & 0xFFU}};
-  const std::size_t tenant = get<std::uint8_t>(begins(CellBits::kScope));
-  const std::size_t biz_type = get<std::uint8_t>(begins(CellBits::kScope) + 1);
-  return {{text, tenant}, {text + tenant, biz_type}, {text + tenant + biz_type, bits & 0xFFU}};
+  const CellFields of = fields();
+  const char* const text = of.text();
+  const char* const biz_type = text + of.tenant_bytes();
+  const char* const key = biz_type + of.biz_type_bytes();
+  return {{text, of.tenant_bytes()}, {biz_type, of.biz_type_bytes()}, {key, of.key_bytes()}};
 }
 
-// Without a call, and left at the first difference: most keys are some dozens of bytes.
+// Without a call or a loop for most keys: they are some dozens of bytes.
 [[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t count) {
-  const auto differ = [&](std::size_t at) {
+  const auto difference = [&](std::size_t at) {
     std::array<std::uint64_t, 2> x;
     std::array<std::uint64_t, 2> y;
     std::memcpy(x.data(), a + at, 16);
     std::memcpy(y.data(), b + at, 16);
-    return ((x[0] ^ y[0]) | (x[1] ^ y[1])) != 0;
+    return (x[0] ^ y[0]) | (x[1] ^ y[1]);
   };
   if (count < 16) return std::memcmp(a, b, count) == 0;
+  if (count > 32 && count <= 48)
+    return (difference(0) | difference(16) | difference(count - 16)) == 0;
   for (std::size_t at = 0; at + 16 < count; at += 16)
-    if (differ(at)) return false;
-  return !differ(count - 16);
+    if (difference(at) != 0) return false;
+  return difference(count - 16) == 0;
 }
 
+// Most records have a bare key whose text lies at one of two places. Which one is left to the
+// processor's foresight: it compares before it has read the cell's bits.
 inline bool Cell::is(const KeyRef& other) const {
+  const bool bare = other.tenant.empty() && other.biz_type.empty();
+  const std::size_t count = other.key.size();
+  const auto same_at = [&](std::uint32_t fields) __attribute__((always_inline)) {
+    return same_bytes(at(CellFields::ends_at(fields)), other.key.data(), count);
+  };
+  const std::size_t shape = bits & (CellBits::kFields | 0xFFU);
+  if (bare && shape == (CellBits::kOfFinished | count)) return same_at(CellBits::kOfFinished);
+  if (bare && shape == (CellBits::kOfClaim | count)) return same_at(CellBits::kOfClaim);
   if (has(CellBits::kScope)) return key() == other;
-  return other.key.size() == (bits & 0xFFU) && other.tenant.empty() && other.biz_type.empty() &&
-         same_bytes(at(text_at()), other.key.data(), other.key.size());
+  return bare && count == (bits & 0xFFU) && same_at(bits);
 }
 
-inline std::string_view Cell::result() const {
-  const char* const apart = outside();
-  return {apart != nullptr ? apart : at(text_at() + name_bytes()), result_bytes()};
+inline Time Cell::created(std::uint64_t version) const {
+  return fields().created(updated(), fields().fence(version));
 }
 
-inline Time Cell::planned() const {
-  const auto by_version = static_cast<std::int64_t>(version());
-  if ((bits & (CellBits::kWritten | CellBits::kBefore)) == 0) return Time(Micros(by_version));
-  if (has(CellBits::kWritten)) return Time(Micros(get<std::int64_t>(begins(CellBits::kWritten))));
-  return Time(Micros(by_version - get<std::uint16_t>(begins(CellBits::kBefore))));
-}
+inline Time Cell::planned() const { return fields().written(version()); }
 
 inline std::atomic<std::int64_t>& Cell::late() const {
-  const std::size_t inside = has(CellBits::kOutside) ? 0 : result_bytes();
-  const std::size_t end = (text_at() + name_bytes() + inside + 7) & ~std::size_t{7};
-  return *reinterpret_cast<std::atomic<std::int64_t>*>(const_cast<char*>(at(end)));
+  const std::size_t inside = has(CellBits::kOutside) ? 0 : fields().result_bytes();
+  const auto end = static_cast<std::size_t>(fields().behind_name() - at(0)) + inside;
+  return *reinterpret_cast<std::atomic<std::int64_t>*>(
+      const_cast<char*>(at((end + 7) & ~std::size_t{7})));
 }
 
 inline Time Cell::updated() const {

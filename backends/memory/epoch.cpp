@@ -38,7 +38,9 @@ Slot* find_slot() {
   }
   Slot* const slot = new Slot;
   // relaxed: only deals out numbers
-  slot->stripe = seats_taken.fetch_add(1, std::memory_order_relaxed) % kStripes;
+  const std::uint32_t number = seats_taken.fetch_add(1, std::memory_order_relaxed);
+  slot->alone = number < kStripesAlone;
+  slot->stripe = slot->alone ? number : kStripesAlone + number % (kStripes - kStripesAlone);
   slot->next = slots.load();
   while (!slots.compare_exchange_weak(slot->next, slot)) {
   }
@@ -61,7 +63,6 @@ void in_child() {
   for (Slot* slot = slots.load(); slot != nullptr; slot = slot->next) {
     if (slot == own) continue;
     slot->pinned.store(0);
-    slot->depth = 0;
     slot->taken.store(false);
   }
 }
@@ -80,7 +81,7 @@ bool nobody_is_behind(std::uint64_t epoch) noexcept {
 
 const bool asymmetric = kSeesBarriers && register_barriers();
 
-Slot& take_seat() {
+Slot& take_seat() noexcept {
   static_cast<void>(kForkHandler);
   thread_local const Leaving kLeaving;
   static_cast<void>(&kLeaving);

@@ -46,7 +46,7 @@ namespace epoch {
 struct alignas(64) Slot {
   std::atomic<std::uint64_t> pinned{0};  // 0, or the epoch its thread saw
   std::atomic<bool> taken{true};
-  std::uint32_t depth = 0;  // of nested pins; its thread's only
+  bool alone = false;  // in its stripe: nobody else writes there
   std::uint32_t stripe = 0;
   std::uint32_t writes = 0;  // its thread's only: see housekeeping.hpp
   Slot* next = nullptr;
@@ -57,16 +57,18 @@ alignas(64) inline std::atomic<std::uint64_t> now{1};
 inline std::atomic<std::uint32_t> generation{0};
 extern const bool asymmetric;
 
-Slot& take_seat();  // the thread's first pin
-[[nodiscard]] inline Slot& seat() { return own != nullptr ? *own : take_seat(); }
+Slot& take_seat() noexcept;  // the thread's first pin
+[[nodiscard]] inline Slot& seat() noexcept { return own != nullptr ? *own : take_seat(); }
 
 }  // namespace epoch
 
 // Pins the calling thread. Nests. Never hold one across a caller's code.
 class Pin {
  public:
-  Pin() : slot_(epoch::seat()) {
-    if (slot_.depth++ != 0) return;
+  Pin() noexcept
+      : slot_(epoch::seat()), nested_(slot_.pinned.load(std::memory_order_relaxed) != 0) {
+    if (nested_) [[unlikely]]
+      return;
     if (epoch::asymmetric) {
       slot_.pinned.store(epoch::now.load(), std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with membarrier: try_advance
@@ -76,21 +78,34 @@ class Pin {
     IDEM_PAUSE_POINT("memory.pinned");
   }
   ~Pin() {
-    if (--slot_.depth == 0) slot_.pinned.store(0, std::memory_order_release);  // pairs: try_advance
+    if (!nested_) slot_.pinned.store(0, std::memory_order_release);  // pairs: try_advance
   }
   Pin(const Pin&) = delete;
   Pin& operator=(const Pin&) = delete;
 
  private:
   epoch::Slot& slot_;
+  const bool nested_;
 };
 
 [[nodiscard]] inline std::uint64_t current_epoch() noexcept { return epoch::now.load(); }
 
-// What threads write often they write side by side: each thread has one of so many places, several
-// threads may share one.
-inline constexpr std::size_t kStripes = 16;
+// What threads write often they write side by side, each in its stripe. The first kStripesAlone
+// seats have one each, for whoever sits there: what only they write needs no atomic step. All
+// further seats share the others.
+inline constexpr std::size_t kStripesAlone = 48;
+inline constexpr std::size_t kStripes = 64;
 [[nodiscard]] inline std::size_t thread_stripe() noexcept { return epoch::seat().stripe; }
+
+// Adds to a counter of the calling thread's stripe; what it was. relaxed: a gauge
+template <class T>
+T add_in_stripe(std::atomic<T>& counter, T more) noexcept {
+  if (!epoch::seat().alone) [[unlikely]]
+    return counter.fetch_add(more, std::memory_order_relaxed);
+  const T before = counter.load(std::memory_order_relaxed);
+  counter.store(before + more, std::memory_order_relaxed);
+  return before;
+}
 
 // One look at every thread's slot; true if the epoch moved.
 bool try_advance() noexcept;

@@ -69,13 +69,13 @@ std::size_t Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t when, T
       ++gone;
     }
   }
-  slab_.raise_bound(chunk, bound);
+  slab_.raise_bound(chunk, bound, when);
   return gone;
 }
 
 void Housekeeping::tell(std::atomic<std::int64_t>& counter, Shard& shard, std::int64_t count,
                         std::int64_t sign) {
-  const std::int64_t before = counter.fetch_add(count, std::memory_order_relaxed);  // a gauge
+  const std::int64_t before = add_in_stripe(counter, count);
   const std::int64_t told = (before + count) / kPerTold - before / kPerTold;
   if (told != 0) shard.count(sign * told * kPerTold);
 }

@@ -2,13 +2,15 @@
 // atomic step each.
 //
 //   63 ........ 32   31    30 ......... 0
-//   order            flag  record number
+//   place            flag  record number
 //
-// The order is the bit-reversed low half of the key's hash, so that doubling the number of buckets
-// splits each bucket's stretch of the list in two and moves nothing (Shalev and Shavit,
-// "Split-ordered lists", 2006). An odd order belongs to a record, an even one to a bucket's marker.
-// Because a link tells the order of what it leads to, a walk stops without touching the record
-// behind the end of its bucket.
+// The place is, for a record, the low half of its key's hash with the highest bit set; for a
+// bucket's marker the bucket's number. The list is sorted by the place read from its lowest bit on,
+// so that doubling the number of buckets splits each bucket's stretch of the list in two and moves
+// nothing (Shalev and Shavit, "Split-ordered lists", 2006). A place is not turned round to be
+// compared: most walks only ask whether two are the same, and else their lowest different bit
+// decides. Because a link tells the place of what it leads to, a walk stops without touching the
+// record behind the end of its bucket.
 //
 // The flag means, in a record's `next`: this record is no longer the current one of its key
 // (removed, or replaced by the record the link leads to); and in a bucket's word: do not start
@@ -26,14 +28,15 @@ namespace idem::memory {
   return __builtin_bswap32(x);
 }
 
-// The order of a key's record.
-[[nodiscard]] constexpr std::uint32_t record_order(std::uint64_t hash) {
-  return reverse_bits(static_cast<std::uint32_t>(hash)) | 1U;
+// The place of a key's record: behind its bucket's marker.
+[[nodiscard]] constexpr std::uint32_t record_place(std::uint64_t hash) {
+  return static_cast<std::uint32_t>(hash) | 0x80000000U;
 }
 
-// The order of a bucket's marker: before every record of that bucket.
-[[nodiscard]] constexpr std::uint32_t marker_order(std::uint32_t bucket) {
-  return reverse_bits(bucket);
+// Whether place a comes before place b: b has the lowest bit in which they differ.
+[[nodiscard]] constexpr bool precedes(std::uint32_t a, std::uint32_t b) {
+  const std::uint32_t different = a ^ b;
+  return (different & (0 - different) & b) != 0;
 }
 
 class Link {
@@ -44,16 +47,16 @@ class Link {
   constexpr Link() = default;
   explicit constexpr Link(std::uint64_t bits) : bits_(bits) {}
 
-  [[nodiscard]] static constexpr Link to_record(std::uint32_t order, std::uint32_t number) {
-    return Link((std::uint64_t{order} << 32) | number);
+  [[nodiscard]] static constexpr Link to_record(std::uint32_t place, std::uint32_t number) {
+    return Link((std::uint64_t{place} << 32) | number);
   }
   [[nodiscard]] static constexpr Link to_marker(std::uint32_t bucket) {
-    return Link(std::uint64_t{marker_order(bucket)} << 32);
+    return Link(std::uint64_t{bucket} << 32);
   }
   [[nodiscard]] static constexpr Link end() { return Link(std::uint64_t{0xFFFFFFFFU} << 32); }
 
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
-  [[nodiscard]] constexpr std::uint32_t order() const {
+  [[nodiscard]] constexpr std::uint32_t place() const {
     return static_cast<std::uint32_t>(bits_ >> 32);
   }
   [[nodiscard]] constexpr std::uint32_t number() const {
@@ -62,10 +65,10 @@ class Link {
   [[nodiscard]] constexpr bool flagged() const { return (bits_ & kFlag) != 0; }
   [[nodiscard]] constexpr Link plain() const { return Link(bits_ & ~kFlag); }
   [[nodiscard]] constexpr Link with_flag() const { return Link(bits_ | kFlag); }
-  [[nodiscard]] constexpr bool is_marker() const { return (order() & 1U) == 0; }
+  [[nodiscard]] constexpr bool is_marker() const { return (bits_ >> 63) == 0; }
   [[nodiscard]] constexpr bool is_end() const { return !is_marker() && number() == 0; }
   // Of a marker.
-  [[nodiscard]] constexpr std::uint32_t bucket() const { return reverse_bits(order()); }
+  [[nodiscard]] constexpr std::uint32_t bucket() const { return place(); }
 
  private:
   std::uint64_t bits_ = 0;  // 0 leads nowhere and is never stored in a list: an unused bucket

@@ -20,14 +20,6 @@ void raise(std::atomic<T>& to, T value) {
 
 constexpr auto kNoMatch = [](const Cell&, std::uint32_t) { return false; };
 
-// A cell's first three lines; of a claim two are enough, and the third is its neighbour's.
-void fetch(const Cell& cell) {
-  const char* const at = reinterpret_cast<const char*>(&cell);
-  __builtin_prefetch(at);
-  __builtin_prefetch(at + 64);
-  __builtin_prefetch(at + 128);
-}
-
 }  // namespace
 
 Shard::Shard(const Options& options)
@@ -40,30 +32,29 @@ Shard::~Shard() = default;
 
 // --- walking ---------------------------------------------------------------------------------
 
-// The one walk of all writers (Michael's, 2002): from `start` to the first record of that order
+// The one walk of all writers (Michael's, 2002): from `start` to the first record of that place
 // that matches, unlinking every flagged record it passes.
 template <class Match>
-inline Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32_t order,
-                                  Match&& match) {
-  for (;;) {
-    std::atomic<std::uint64_t>* word = &start;
-    Link seen(word->load());
-    Place run;  // where records of that order begin
+inline Shard::Place Shard::locate(Buckets::Start start, std::uint32_t place, Match&& match) {
+  for (;; start.seen = Link(start.word->load())) {
+    std::atomic<std::uint64_t>* word = start.word;
+    Link seen = start.seen;
+    Place run;  // where records of that place begin
     for (bool again = false; !again;) {
       const Link at = seen.plain();
-      if (at.order() >= order) {
-        if (run.word == nullptr) run = {word, seen, nullptr, {}};
-        if (at.order() > order || at.is_end()) return run;
-      }
+      const bool here = at.place() == place && at.number() != 0;
+      if (!here && !precedes(at.place(), place))
+        return run.word != nullptr ? run : Place{word, seen, nullptr, {}};
+      if (here && run.word == nullptr) run = {word, seen, nullptr, {}};
       if (at.is_marker()) {
         word = &buckets_.word(at.bucket());
         seen = Link(word->load());
         continue;
       }
       Cell& cell = slab_.cell(at.number());
-      if (at.order() == order) fetch(cell);
+      if (here) fetch(cell);
       const Link next(cell.next.load());
-      if (next.flagged()) {
+      if (next.flagged()) [[unlikely]] {
         std::uint64_t expected = seen.bits();
         again = !word->compare_exchange_strong(expected, next.plain().bits());
         if (again) continue;
@@ -73,7 +64,7 @@ inline Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32
         if (run.word == word) run.seen = seen;
         continue;
       }
-      if (at.order() == order && match(cell, at.number())) return {word, seen, &cell, next};
+      if (here && match(cell, at.number())) return {word, seen, &cell, next};
       word = &cell.next;
       seen = next;
     }
@@ -81,56 +72,24 @@ inline Shard::Place Shard::locate(std::atomic<std::uint64_t>& start, std::uint32
 }
 
 Shard::Place Shard::locate_key(std::uint64_t hash, const KeyRef& key) {
-  return locate(buckets_.start(buckets_.of(hash)), record_order(hash),
+  return locate(buckets_.start(buckets_.of(hash)), record_place(hash),
                 [&](const Cell& cell, std::uint32_t) { return cell.is(key); });
-}
-
-// The readers' walk: it passes flagged records and writes nothing.
-inline const Cell* Shard::find(std::uint64_t hash, const KeyRef& key) const {
-  const std::uint32_t order = record_order(hash);
-  Link at(buckets_.start(buckets_.of(hash)).load());
-  for (;;) {
-    at = at.plain();
-    if (at.order() > order) return nullptr;
-    if (at.is_marker()) {
-      at = Link(buckets_.word(at.bucket()).load());
-      continue;
-    }
-    if (at.number() == 0) return nullptr;  // the end of the list
-    const Cell& cell = slab_.cell(at.number());
-    if (at.order() != order) {
-      at = Link(cell.next.load());
-      continue;
-    }
-    fetch(cell);
-    at = Link(cell.next.load());
-    if (!at.flagged() && cell.is(key)) return &cell;
-  }
-}
-
-void Shard::prefetch_record(std::uint64_t hash) const {
-  const Link at = Link(buckets_.word(buckets_.of(hash)).load(std::memory_order_relaxed)).plain();
-  if (at.number() == 0 || at.is_marker() || at.order() > record_order(hash)) return;
-  if (at.order() == record_order(hash))
-    fetch(slab_.cell(at.number()));
-  else
-    __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
 }
 
 std::optional<std::uint32_t> Shard::next_run(std::uint32_t from, std::vector<const Cell*>& run) {
   run.clear();
   std::uint32_t order = 0;
-  Link at = Link(buckets_.start(buckets_.of(reverse_bits(from))).load()).plain();
-  while (!at.is_end() && (run.empty() || at.order() == order)) {
+  Link at = buckets_.start(buckets_.of(reverse_bits(from))).seen.plain();
+  while (!at.is_end() && (run.empty() || reverse_bits(at.place()) == order)) {
     if (at.is_marker()) {
       at = Link(buckets_.word(at.bucket()).load()).plain();
       continue;
     }
     Cell& cell = slab_.cell(at.number());
     const Link next(cell.next.load());
-    if (at.order() >= from && !next.flagged()) {
-      order = at.order();
-      static_cast<void>(settle(cell));  // so that its version can be read
+    if (reverse_bits(at.place()) >= from && !next.flagged()) {
+      order = reverse_bits(at.place());
+      static_cast<void>(settled(cell));  // so that its version can be read
       run.push_back(&cell);
     }
     at = next.plain();
@@ -176,8 +135,7 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
     const Place place = locate_key(hash, op.key);
     if (place.cell != nullptr) {
       discard(made, 1, plan.bytes());
-      const std::uint64_t version = settle(*place.cell);
-      answer_stands(op.answer, *place.cell, version, moment.not_before(place.cell->updated()));
+      answer_stands(op.answer, *place.cell, settled(*place.cell), moment);
       return Done::answered;
     }
     IDEM_PAUSE_POINT("memory.insert.absent");
@@ -200,11 +158,11 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
     made.cell->next.store(place.seen.plain().bits(), std::memory_order_relaxed);  // by the CAS
     std::uint64_t expected = place.seen.bits();
     if (place.word->compare_exchange_strong(
-            expected, Link::to_record(record_order(hash), made.number).bits()))
+            expected, Link::to_record(record_place(hash), made.number).bits()))
       break;
   }
   IDEM_PAUSE_POINT("memory.insert.linked");
-  const std::uint64_t version = settle(*made.cell);
+  const std::uint64_t version = settled(*made.cell) & ~Cell::kWrittenLate;
   const Time written = made.cell->updated();
   answer_written(op.answer, op.draft, version, written, written);
   return Done::answered;
@@ -222,11 +180,12 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
       return Done::answered;
     }
     Cell& old = *place.cell;
-    const std::uint64_t version = settle(old);
+    const std::uint64_t word = settled(old);
+    const std::uint64_t version = word & ~Cell::kWrittenLate;
     const Time now = moment.not_before(old.updated());
     if (version != op.expected || (now >= old.expires_at() && !op.draft.fresh)) {
       discard(made, 0, more);
-      answer_stands(op.answer, old, version, now);
+      answer_stands(op.answer, old, word, moment);
       return Done::answered;
     }
     IDEM_PAUSE_POINT("memory.replace.found");
@@ -234,7 +193,7 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     if (made.cell == nullptr) {
       plan = CellPlan::of_replace(op.key, op.draft, now,
                                   std::max({version + 1, micros_of(now), op.draft.fence}),
-                                  old.created());
+                                  old.created(version));
       more = plan.bytes() - old.bytes();
       if (!capacity_.reserve(0, more)) return Done::full;
       made = make(plan, op.key, op.draft);
@@ -246,7 +205,7 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
       }
     }
     made.cell->next.store(place.next.bits(), std::memory_order_relaxed);  // published by the CAS
-    const Link link = Link::to_record(record_order(hash), made.number);
+    const Link link = Link::to_record(record_place(hash), made.number);
     std::uint64_t expected = place.next.bits();
     if (!old.next.compare_exchange_strong(expected, link.with_flag().bits())) continue;
     IDEM_PAUSE_POINT("memory.replace.swapped");
@@ -264,10 +223,11 @@ Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
       answer_absent(op.answer, absent_at(moment));
       return Done::answered;
     }
-    const std::uint64_t version = settle(*place.cell);
+    const std::uint64_t word = settled(*place.cell);
+    const std::uint64_t version = word & ~Cell::kWrittenLate;
     const Time now = moment.not_before(place.cell->updated());
     if (version != op.expected) {
-      answer_stands(op.answer, *place.cell, version, now);
+      answer_stands(op.answer, *place.cell, word, moment);
       return Done::answered;
     }
     if (!flag_removed(place, version, now)) continue;
@@ -279,20 +239,9 @@ Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
   }
 }
 
-void Shard::load(std::uint64_t hash, Load& op, Moment& moment) {
-  const Cell* const cell = find(hash, op.key);
-  IDEM_PAUSE_POINT("memory.load.found");
-  if (cell == nullptr) return answer_absent(op.answer, absent_at(moment));
-  // A reader writes only here, and only to a record whose insert has not returned yet.
-  const std::uint64_t version = settle(const_cast<Cell&>(*cell));
-  answer_stands(op.answer, *cell, version, moment.not_before(cell->updated()));
-}
-
 // --- steps -----------------------------------------------------------------------------------
 
-std::uint64_t Shard::settle(Cell& cell) {
-  std::uint64_t known = cell.version_word.load();
-  if ((known & Cell::kProvisional) == 0) return known & ~Cell::kWrittenLate;
+std::uint64_t Shard::settle(Cell& cell, std::uint64_t known) noexcept {
   IDEM_PAUSE_POINT("memory.insert.settle");
   std::uint64_t settled = known & ~Cell::kProvisional;
   const std::int64_t planned = cell.planned().time_since_epoch().count();
@@ -304,8 +253,7 @@ std::uint64_t Shard::settle(Cell& cell) {
     settled = std::max({floor_.load() + 1, micros_of(Time(Micros(written))), settled}) |
               Cell::kWrittenLate;
   }
-  if (!cell.version_word.compare_exchange_strong(known, settled)) settled = known;
-  return settled & ~Cell::kWrittenLate;
+  return cell.version_word.compare_exchange_strong(known, settled) ? settled : known;
 }
 
 // Makes the record no longer current. False: another thread changed something first.
@@ -328,7 +276,7 @@ void Shard::unlink(const Place& place, std::uint32_t number, Link to, std::uint6
     slab_.retire(number);
     return;
   }
-  static_cast<void>(locate(buckets_.start(buckets_.of(hash)), record_order(hash), kNoMatch));
+  static_cast<void>(locate(buckets_.start(buckets_.of(hash)), record_place(hash), kNoMatch));
 }
 
 // --- growing ---------------------------------------------------------------------------------
@@ -361,10 +309,9 @@ void Shard::link_bucket(std::uint32_t bucket) {
   std::uint64_t unused = 0;
   if (!mine.compare_exchange_strong(unused, Link::kFlag)) return;
   IDEM_PAUSE_POINT("memory.grow.bucket");
-  const std::uint32_t order = marker_order(bucket);
   const std::uint32_t parent = bucket & ~std::bit_floor(bucket);
   for (;;) {
-    const Place place = locate(buckets_.start(parent), order, kNoMatch);
+    const Place place = locate(buckets_.start(parent), bucket, kNoMatch);
     // Nobody else writes the word before the marker is linked.
     mine.store(place.seen.plain().with_flag().bits());
     std::uint64_t expected = place.seen.bits();
@@ -380,10 +327,10 @@ void Shard::link_bucket(std::uint32_t bucket) {
 // --- expiry ----------------------------------------------------------------------------------
 
 bool Shard::evict(std::uint64_t hash, std::uint32_t number, Time now) {
-  const Place place = locate(buckets_.start(buckets_.of(hash)), record_order(hash),
+  const Place place = locate(buckets_.start(buckets_.of(hash)), record_place(hash),
                              [&](const Cell&, std::uint32_t at) { return at == number; });
   if (place.cell == nullptr) return false;  // not linked yet, or not any more
-  const std::uint64_t version = settle(*place.cell);
+  const std::uint64_t version = settled(*place.cell) & ~Cell::kWrittenLate;
   if (now < place.cell->expires_at()) return false;
   IDEM_PAUSE_POINT("memory.evict.expired");
   // The flag goes onto this very record: one that replaced it has another `next`.

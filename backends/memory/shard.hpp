@@ -1,13 +1,13 @@
 // One shard of the store: an ordered lock-free list of records with buckets to start from.
 //
-// Layout. All records of the shard stand in one singly linked list, sorted by order (link.hpp),
-// records of equal order in no particular order (a "run"). Bucket markers stand in the same list.
+// Layout. All records of the shard stand in one singly linked list, sorted by place (link.hpp),
+// records of equal place in no particular order (a "run"). Bucket markers stand in the same list.
 // A record is one cell of the slab; links are 64-bit words holding its number.
 //
 // Invariants
 //   1 The `next` of a record is flagged once, and then never changes. An unflagged record that is
 //     reachable is the current one of its key: there is at most one.
-//   2 Orders never fall along the list.
+//   2 Places never fall along the list.
 //   3 A key's first record is linked in front of its run; a replacement stands where the replaced
 //     record stood.
 //   4 A record is unlinked only after it was flagged, by a CAS on the word that leads to it, which
@@ -24,7 +24,7 @@
 //             other: no reader finds neither, none finds both current.
 //   remove    the CAS that flags `next`.       load    the load of `next`, unflagged; or absent.
 //
-// One winner. Two inserts of a key both need to CAS a word before the run of that order. Let B find
+// One winner. Two inserts of a key both need to CAS a word before the run of that place. Let B find
 // the link w in word p, search the run from w on, find no current record of its key K, and CAS p
 // from w to its own record. If the CAS takes, p is unflagged (so its owner is in the list) and
 // holds w again or still. Records linked in front of the run meanwhile stood between p and w's
@@ -63,29 +63,16 @@
 #include <optional>
 #include <vector>
 
+#include "answers.hpp"
 #include "buckets.hpp"
 #include "capacity.hpp"
 #include "cell.hpp"
-#include "idem/clock.hpp"
+#include "idem/pause_point.hpp"
 #include "idem/store.hpp"
+#include "moment.hpp"
 #include "slab.hpp"
 
 namespace idem::memory {
-
-// The store's time for one batch: read once, and again if a record turns out to be younger.
-class Moment {
- public:
-  explicit Moment(const Clock& clock) : clock_(clock), now_(clock.now()) {}
-  [[nodiscard]] Time now() const { return now_; }
-  [[nodiscard]] Time not_before(Time written) {
-    if (now_ < written) now_ = clock_.now();
-    return now_;
-  }
-
- private:
-  const Clock& clock_;
-  Time now_;
-};
 
 class Shard {
  public:
@@ -113,19 +100,38 @@ class Shard {
   void prefetch_bucket(std::uint64_t hash) const {
     __builtin_prefetch(&buckets_.word(buckets_.of(hash)));
   }
-  void prefetch_record(std::uint64_t hash) const;
+  void prefetch_record(std::uint64_t hash) const {
+    const Link at = Link(buckets_.word(buckets_.of(hash)).load(std::memory_order_relaxed)).plain();
+    const std::uint32_t place = record_place(hash);
+    if (at.number() == 0) return;
+    if (at.place() == place)
+      fetch(slab_.cell(at.number()));
+    else if (precedes(at.place(), place))
+      __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
+  }
   [[nodiscard]] Done insert(std::uint64_t hash, Insert& op, Moment& moment);
   [[nodiscard]] Done replace(std::uint64_t hash, Replace& op, Moment& moment);
   [[nodiscard]] Done remove(std::uint64_t hash, Remove& op, Moment& moment);
-  void load(std::uint64_t hash, Load& op, Moment& moment);
+  [[gnu::always_inline]] void load(std::uint64_t hash, Load& op, Moment moment) noexcept {
+    const Cell* const cell = find(hash, op.key);
+    IDEM_PAUSE_POINT("memory.load.found");
+    if (cell == nullptr) [[unlikely]]
+      return answer_absent(op.answer, absent_at(moment));
+    // A reader writes only here, and only to a record whose insert has not returned yet.
+    answer_stands(op.answer, *cell, settled(const_cast<Cell&>(*cell)), moment);
+  }
   // Removes the record in that cell if it is expired; false: it is not, or is not current.
   [[nodiscard]] bool evict(std::uint64_t hash, std::uint32_t number, Time now);
 
-  // The current records of the first run at or after `from`, and its order; nullopt: none.
+  // The current records of the first run whose order, its place turned round, is at least `from`;
+  // and its order. nullopt: none.
   [[nodiscard]] std::optional<std::uint32_t> next_run(std::uint32_t from,
                                                       std::vector<const Cell*>& run);
-  // The version of a linked record.
-  [[nodiscard]] std::uint64_t settle(Cell& cell);
+  // The version's word of a linked record, settled.
+  [[nodiscard]] std::uint64_t settled(Cell& cell) noexcept {
+    const std::uint64_t known = cell.version_word.load();
+    return (known & Cell::kProvisional) == 0 ? known : settle(cell, known);
+  }
 
   // Tells the shard about `records` more (or fewer) than before, of which it may have been told
   // only now and then: the index grows by this.
@@ -142,9 +148,17 @@ class Shard {
   };
 
   template <class Match>
-  Place locate(std::atomic<std::uint64_t>& start, std::uint32_t order, Match&& match);
+  Place locate(Buckets::Start start, std::uint32_t place, Match&& match);
   Place locate_key(std::uint64_t hash, const KeyRef& key);
-  [[nodiscard]] const Cell* find(std::uint64_t hash, const KeyRef& key) const;
+  [[nodiscard, gnu::always_inline]] const Cell* find(std::uint64_t hash, const KeyRef& key) const;
+  // A cell's first three lines; of a claim two are enough, and the third is its neighbour's.
+  static void fetch(const Cell& cell) {
+    const char* const at = reinterpret_cast<const char*>(&cell);
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + 64);
+    __builtin_prefetch(at + 128);
+  }
+  [[nodiscard]] std::uint64_t settle(Cell& cell, std::uint64_t known) noexcept;
 
   // A cell holding the draft, unlinked; 0: no memory.
   struct Made {
@@ -171,5 +185,27 @@ class Shard {
   alignas(64) std::atomic<std::uint64_t> floor_{0};
   std::atomic<std::int64_t> removed_at_{0};  // µs: the latest removal's time
 };
+
+// The readers' walk: it passes flagged records and writes nothing.
+inline const Cell* Shard::find(std::uint64_t hash, const KeyRef& key) const {
+  const std::uint32_t place = record_place(hash);
+  Link at = buckets_.start(buckets_.of(hash)).seen;
+  for (;;) {
+    at = at.plain();
+    if (at.place() == place && at.number() != 0) [[likely]] {
+      const Cell& cell = slab_.cell(at.number());
+      fetch(cell);
+      at = Link(cell.next.load());
+      if (!at.flagged() && cell.is(key)) [[likely]]
+        return &cell;
+    } else if (!precedes(at.place(), place)) {
+      return nullptr;
+    } else if (at.is_marker()) {
+      at = Link(buckets_.word(at.bucket()).load());
+    } else {
+      at = Link(slab_.cell(at.number()).next.load());
+    }
+  }
+}
 
 }  // namespace idem::memory

@@ -1,5 +1,6 @@
 #include "slab.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "idem/pause_point.hpp"
@@ -38,13 +39,11 @@ Slab::~Slab() {
   for (std::uint32_t chunk = 0; chunk < chunks(); ++chunk) {
     const Anchor a = Anchor::of(meta(chunk).anchor.load());
     for (std::uint32_t index = 0; index < a.bump && a.size_class != 0; ++index)
-      if ((due(chunk, index).load() & kFree) == 0)
+      if ((due(chunk, index).load() & (kFree | kTaken)) == 0)
         std::free(cell(number_of(chunk, a.size_class, index)).outside());
   }
   for (std::uint32_t region = 0; region < kRegions; ++region)
-    if (const std::uintptr_t origin = metas_[region].load())
-      unmap_pages(reinterpret_cast<void*>(origin + region_first(region) * sizeof(Meta)),
-                  region_bytes(region));
+    if (regions_[region].load() != 0) unmap_pages(&meta(region * kRegionChunks), kRegionBytes);
 }
 
 // --- chunks ------------------------------------------------------------------------------------
@@ -77,24 +76,18 @@ std::uint32_t Slab::pop(Pile& pile) {
 
 std::uint32_t Slab::add_chunk() {
   for (std::uint32_t total = chunks(); total < chunks_max_;) {
-    const std::uint32_t region = region_of(total);
-    const std::uintptr_t skipped = std::uintptr_t{region_first(region)} * sizeof(Meta);
-    std::uintptr_t origin = metas_[region].load(std::memory_order_acquire);
+    std::atomic<std::uintptr_t>& region = regions_[total / kRegionChunks];
+    std::uintptr_t origin = region.load(std::memory_order_acquire);
     if (origin == 0) {
-      void* const base = map_pages(region_bytes(region));
+      void* const base = map_pages(kRegionBytes);
       if (base == nullptr) return 0;
       IDEM_PAUSE_POINT("memory.grow.slab");
-      const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(base) - skipped;
-      // release: pairs with meta()
-      if (metas_[region].compare_exchange_strong(origin, mine, std::memory_order_acq_rel))
-        origin = mine;
-      else
-        unmap_pages(base, region_bytes(region));
+      const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(base) + kRegionMetaBytes -
+                                  std::uintptr_t{total - total % kRegionChunks} * kChunkBytes;
+      // release: pairs with cell_at
+      if (!region.compare_exchange_strong(origin, mine, std::memory_order_acq_rel))
+        unmap_pages(base, kRegionBytes);
     }
-    // The same value, whoever stores it. release: pairs with cell_at
-    regions_[region].store(origin + skipped + region_meta_bytes(region) -
-                               std::uintptr_t{region_first(region)} * kChunkBytes,
-                           std::memory_order_release);
     // release: pairs with chunks(): whoever counts the chunk finds its region
     if (chunk_count_.compare_exchange_strong(total, total + 1, std::memory_order_acq_rel))
       return total + 1;
@@ -243,64 +236,67 @@ void Slab::trim() {
 
 // --- cells -------------------------------------------------------------------------------------
 
-std::uint32_t Slab::allocate(std::uint32_t size_class) {
-  std::atomic<std::uint32_t>& current = stripes_[thread_stripe()].current[size_class];
+Slab::Run Slab::take_run(Stripe& stripe, std::uint32_t size_class, std::uint32_t most) {
+  std::atomic<std::uint32_t>& current = stripe.current[size_class];
   for (;;) {
     std::uint32_t chunk = current.load(std::memory_order_acquire);  // pairs with find_chunk
     if (chunk != 0) {
-      if (const std::uint32_t number = take(chunk - 1, size_class)) return number;
+      const Run run = take(chunk - 1, size_class, most);
+      if (run.left != 0) {
+        mark_taken(chunk - 1, size_class, run);
+        return run;
+      }
       const std::uint32_t used_up = chunk - 1;
       if (current.compare_exchange_strong(chunk, 0, std::memory_order_acq_rel))
         put_away(used_up, size_class);
     }
-    if (!find_chunk(current, size_class)) return 0;
+    if (!find_chunk(current, size_class)) return {};
   }
 }
 
-std::uint32_t Slab::take(std::uint32_t chunk, std::uint32_t size_class) {
+// The first free cell, or up to `most` that were never used; none: the chunk is used up.
+Slab::Run Slab::take(std::uint32_t chunk, std::uint32_t size_class, std::uint32_t most) {
   std::atomic<std::uint64_t>& anchor = meta(chunk).anchor;
   // acquire: pairs with the release in free_cell, so the free cell's due word is seen
   std::uint64_t seen = anchor.load(std::memory_order_acquire);
   for (;;) {
-    // Mostly one more that was never used: told by the bits alone.
-    const auto bump = static_cast<std::uint32_t>(seen >> Anchor::kBumpAt & 511);
-    if ((seen & Anchor::kFreeMask) == 0 && (seen & 15) == size_class &&
-        bump < cells_of(size_class)) {
-      IDEM_PAUSE_POINT("memory.slab.take");
-      if (anchor.compare_exchange_weak(seen, seen + Anchor::kOneMoreUsed, std::memory_order_acq_rel,
-                                       std::memory_order_acquire))
-        return number_of(chunk, size_class, bump);
-      continue;
-    }
     Anchor a = Anchor::of(seen);
-    if (a.size_class != size_class || !a.has_room()) return 0;
+    if (a.size_class != size_class || !a.has_room()) return {};
     const std::uint32_t index = a.free != kNone ? a.free : a.bump;
+    const std::uint32_t count = a.free != kNone ? 1 : std::min(most, cells_of(size_class) - a.bump);
     if (a.free != kNone)
       a.free = static_cast<std::uint32_t>(due(chunk, index).load(std::memory_order_relaxed) & 511);
     else
-      ++a.bump;
-    ++a.used;
+      a.bump += count;
+    a.used += count;
     IDEM_PAUSE_POINT("memory.slab.take");
     // acquire: the cell's earlier life ended before this one begins
     if (anchor.compare_exchange_weak(seen, a.bits(), std::memory_order_acq_rel,
                                      std::memory_order_acquire))
-      return number_of(chunk, size_class, index);
+      return {number_of(chunk, size_class, index), count};
   }
 }
 
-void Slab::set_due(std::uint32_t number, std::uint32_t size_class, std::uint64_t when) {
-  const std::uint32_t chunk = number / kChunkGranules;
-  // release: pairs with find_due, whose caller reads the cell
-  due(chunk, index_of(number, size_class)).store(when, std::memory_order_release);
+// Before any of them gets its due word: a bound that is raised must not miss them.
+void Slab::mark_taken(std::uint32_t chunk, std::uint32_t size_class, const Run& run) {
+  const std::uint32_t first = index_of(run.next, size_class);
+  for (std::uint32_t i = 0; i < run.left; ++i)
+    due(chunk, first + i).store(kTaken, std::memory_order_relaxed);  // by the CAS
   std::atomic<std::uint64_t>& bound = meta(chunk).due_min;
   std::uint64_t seen = bound.load(std::memory_order_relaxed);
-  for (;;) {
-    const std::uint64_t before = seen >> 22;
-    const std::uint64_t least = before == 0 || when < before ? when : before;
-    // release: pairs with due_bound
-    if (bound.compare_exchange_weak(seen, least << 22 | ((seen + 1) & 0x3FFFFFU),
-                                    std::memory_order_acq_rel))
-      return;
+  // release: pairs with due_bound
+  while (!bound.compare_exchange_weak(seen, (seen & ~kCountMask) | ((seen + 1) & kCountMask),
+                                      std::memory_order_acq_rel)) {
+  }
+}
+
+void Slab::lower_bound(std::uint32_t chunk, std::uint64_t when) {
+  std::atomic<std::uint64_t>& bound = meta(chunk).due_min;
+  std::uint64_t seen = bound.load(std::memory_order_relaxed);
+  // release: pairs with due_bound
+  while ((seen >> kCountBits == 0 || when < seen >> kCountBits) &&
+         !bound.compare_exchange_weak(seen, when << kCountBits | (seen & kCountMask),
+                                      std::memory_order_acq_rel)) {
   }
 }
 
@@ -322,19 +318,21 @@ std::size_t Slab::find_due(std::uint32_t chunk, std::uint64_t when, std::uint32_
   return count;
 }
 
-void Slab::raise_bound(std::uint32_t chunk, std::uint64_t bound) {
+void Slab::raise_bound(std::uint32_t chunk, std::uint64_t bound, std::uint64_t when) {
   Meta& m = meta(chunk);
   const std::uint32_t size_class = Anchor::of(m.anchor.load(std::memory_order_acquire)).size_class;
   const std::uint32_t cells =
       size_class == 0 || size_class == kClassEmptying ? 0 : cells_of(size_class);
   std::uint64_t earliest = Due::kNever + 1;
   for (std::uint32_t index = 0; index < cells; ++index) {
-    const std::uint64_t word = due(chunk, index).load(std::memory_order_relaxed);  // a hint
+    std::uint64_t word = due(chunk, index).load(std::memory_order_relaxed);
+    if (word == kTaken) word = when + 1;  // not told yet: look again soon
     if (word != 0 && word < earliest) earliest = word;
   }
-  // Unless a record came meanwhile: the count in the word tells. It cannot have gone round while
+  // Unless cells were taken meanwhile: the count in the word tells. It cannot have gone round while
   // this thread is pinned, since cells freed now are not used again before.
-  const std::uint64_t raised = (earliest > Due::kNever ? 0 : earliest << 22) | (bound & 0x3FFFFFU);
+  const std::uint64_t raised =
+      (earliest > Due::kNever ? 0 : earliest << kCountBits) | (bound & kCountMask);
   m.due_min.compare_exchange_strong(bound, raised, std::memory_order_acq_rel);
 }
 

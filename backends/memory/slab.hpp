@@ -1,22 +1,23 @@
 // The slab: where a store's records lie. Cells never move, have a 31-bit number, and their memory
 // goes back to the system when a whole chunk of them is free.
 //
-// Layout. Chunks of 32 KiB, numbered from 0, in regions of doubling size that stay mapped. A chunk
+// Layout. Chunks of 32 KiB, numbered from 0, in regions of 32 MiB that stay mapped. A chunk
 // belongs to one size class while any of its cells is used, and to none when it is empty:
 //
 //   due[240]   one word per cell: free (with the next free cell), in limbo (with the next one
-//              there), or when its record expires
+//              there), taken, or when its record expires
 //   cells      from byte 1920 on; number = chunk * 512 + 64-byte granule within the chunk
 //
 // Beside each region lies a line per chunk, which is never given back:
 //
 //   anchor     class | cells used | cells ever used (bump) | first free cell | place
-//   due_min    a lower bound of the chunk's due words, and a count of its allocations
+//   due_min    a lower bound of the chunk's due words, and a count of the times cells were taken
 //   below      the next chunk, while it is in a pile
 //
 // A stripe (epoch.hpp) has a current chunk of each class, so threads write side by side only where
-// they free each other's cells, and each writes its records one after the other. A chunk that is
-// used up stands nowhere until a quarter of it is free again; then it goes onto the pile of its
+// they free each other's cells, and each writes its records one after the other. A thread that is
+// alone in its stripe takes a run of cells at once, in one step of the anchor. A chunk that is used
+// up stands nowhere until a quarter of it is free again; then it goes onto the pile of its
 // class. Empty chunks have a pile of their own. The place in the anchor tells which it is.
 //
 // The due words are the expiry calendar (sweep_chunk): dense, atomic, and of the same meaning
@@ -33,7 +34,14 @@
 //     no sooner than that pin ends (3), and if it was used again before, that has happened before
 //     the pin, and the due word says so.
 //   3 A number once retired is free no earlier than two epochs later.
-//   4 A chunk is in at most one pile, or the current one of at most one stripe: `place` changes
+//   4 Nothing due is missed: due_min is 0 or above a due word only for as long as the thread that
+//     wrote the word has not lowered it yet. Taking cells marks them as taken and then counts, in
+//     due_min; a due word written later is compared with due_min. Who raises due_min read it before
+//     the due words, and his CAS fails if cells were taken, or it was lowered, since. Else each
+//     cell taken before was, when he read its word, still taken, and he raises to the next
+//     millisecond at most, so its word is read again; or told its time, which he kept below. And
+//     what he raised to before the cells were taken is what the thread compares its due words with.
+//   5 A chunk is in at most one pile, or the current one of at most one stripe: `place` changes
 //     from `none` by the CAS that lists it, and back by who took it from there.
 //
 // Linearization. allocate: the CAS of the anchor that takes the cell. Freeing: the CAS that adds
@@ -59,7 +67,6 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -96,9 +103,31 @@ class Slab {
 
   // A number whose cell the caller owns, memory undefined; 0: no numbers or no memory left.
   // All of these: only while pinned.
-  [[nodiscard]] std::uint32_t allocate(std::uint32_t size_class);
+  [[nodiscard]] std::uint32_t allocate(std::uint32_t size_class) {
+    const epoch::Slot& seat = epoch::seat();
+    Stripe& stripe = stripes_[seat.stripe];
+    if (!seat.alone) [[unlikely]]
+      return take_run(stripe, size_class, 1).next;
+    Run& run = stripe.runs[size_class];
+    if (run.left == 0) [[unlikely]]
+      run = take_run(stripe, size_class, kRunCells);
+    if (run.left == 0) [[unlikely]]
+      return 0;
+    const std::uint32_t number = run.next;
+    --run.left;
+    run.next += kClassGranules[size_class];
+    return number;
+  }
   // Enters the cell in the calendar. When it is made, before it is linked, by its owner.
-  void set_due(std::uint32_t number, std::uint32_t size_class, std::uint64_t when);
+  void set_due(std::uint32_t number, std::uint32_t size_class, std::uint64_t when) {
+    const std::uint32_t chunk = number / kChunkGranules;
+    // release: pairs with find_due, whose caller reads the cell
+    due(chunk, index_of(number, size_class)).store(when, std::memory_order_release);
+    // relaxed: not older than what this thread counted in it
+    const std::uint64_t bound = meta(chunk).due_min.load(std::memory_order_relaxed) >> kCountBits;
+    if (bound == 0 || when < bound) [[unlikely]]
+      lower_bound(chunk, when);
+  }
   // The cell is reachable from no list: frees it, and its result, when no reader can hold it.
   void retire(std::uint32_t number);
   // Moves the epoch on if there is reason to, and frees what may be freed, about `limit` cells;
@@ -115,9 +144,9 @@ class Slab {
     return *reinterpret_cast<Cell*>(cell_at(number));
   }
   [[nodiscard]] char* cell_at(std::uint32_t number) const {
-    // acquire: pairs with the store in add_chunk
+    // acquire: pairs with the CAS in add_chunk
     const std::uintptr_t origin =
-        regions_[region_of(number / kChunkGranules)].load(std::memory_order_acquire);
+        regions_[number / kChunkGranules / kRegionChunks].load(std::memory_order_acquire);
     return reinterpret_cast<char*>(origin + std::uintptr_t{number} * kGranuleBytes);
   }
 
@@ -133,9 +162,9 @@ class Slab {
     return meta(chunk).due_min.load(std::memory_order_acquire);
   }
   [[nodiscard]] static bool is_due(std::uint64_t bound, std::uint64_t when) {
-    return bound >> 22 != 0 && bound >> 22 <= when;
+    return bound >> kCountBits != 0 && bound >> kCountBits <= when;
   }
-  void raise_bound(std::uint32_t chunk, std::uint64_t bound);
+  void raise_bound(std::uint32_t chunk, std::uint64_t bound, std::uint64_t when);
 
   [[nodiscard]] std::uint32_t chunks() const {
     return chunk_count_.load(std::memory_order_acquire);  // pairs with add_chunk
@@ -156,20 +185,21 @@ class Slab {
   static constexpr std::uint32_t kNone = 511;  // no free cell
   static constexpr std::uint64_t kFree = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kLimbo = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kTaken = std::uint64_t{1} << 61;  // and not linked yet
+  static constexpr std::uint32_t kRunCells = 16;
   static constexpr std::int64_t kLimboWorthwhile = 512;
-  static constexpr std::uint32_t kFirstRegionChunks = 16;
-  static constexpr std::uint32_t kRegions = 19;  // 16 * (2^19 - 1) > kChunksMax
+  static constexpr std::uint32_t kRegionChunks = 1024;
+  static constexpr std::uint32_t kRegions = kChunksMax / kRegionChunks;
   static constexpr std::uint32_t kClassEmptying = 15;
+
+  static constexpr unsigned kCountBits = 22;
+  static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
 
   // Where a chunk is to be found.
   enum class Place : std::uint32_t { none, listed, current };
 
   // The anchor, taken apart.
   struct Anchor {
-    static constexpr unsigned kBumpAt = 13;
-    static constexpr std::uint64_t kFreeMask = std::uint64_t{511} << 22;  // 0: no free cell
-    static constexpr std::uint64_t kOneMoreUsed = std::uint64_t{1} << 4 | std::uint64_t{1} << 13;
-
     std::uint32_t size_class = 0;  // 0: empty, kClassEmptying: its pages are being dropped
     std::uint32_t used = 0;
     std::uint32_t bump = 0;
@@ -183,14 +213,22 @@ class Slab {
   };
   struct alignas(64) Meta {
     std::atomic<std::uint64_t> anchor;
-    std::atomic<std::uint64_t> due_min;  // when (42 bits), allocations (22 bits)
+    std::atomic<std::uint64_t> due_min;  // when (42 bits), count (kCountBits)
     std::atomic<std::uint32_t> below;
   };
+  static constexpr std::size_t kRegionMetaBytes = kRegionChunks * sizeof(Meta);
+  static constexpr std::size_t kRegionBytes = kRegionMetaBytes + kRegionChunks * kChunkBytes;
   // Chunks to be taken from: top chunk + 1, and a count of changes above it.
   struct alignas(64) Pile {
     std::atomic<std::uint64_t> top{0};
   };
+  // Cells of one chunk that lie one behind the other, owned by who took them.
+  struct Run {
+    std::uint32_t next = 0;
+    std::uint32_t left = 0;
+  };
   struct alignas(128) Stripe {
+    std::array<Run, kClassLargest + 1> runs{};  // of the thread that is alone in it
     std::array<std::atomic<std::uint32_t>, kClassLargest + 1> current{};  // chunk + 1
     std::array<std::atomic<std::uint32_t>, 4> limbo{};
     std::atomic<std::uint32_t> ready{0};  // a rest of a detached stack: may be freed at any time
@@ -213,26 +251,15 @@ class Slab {
                                                                     13108, 10923, 8192};
     return (number % kChunkGranules - kFirstGranule) * kInverse[size_class] >> 16;
   }
-  [[nodiscard]] static std::uint32_t region_of(std::uint32_t chunk) {
-    return static_cast<std::uint32_t>(std::bit_width(chunk / kFirstRegionChunks + 1)) - 1;
-  }
-  [[nodiscard]] static std::uint32_t region_first(std::uint32_t region) {
-    return kFirstRegionChunks * ((1U << region) - 1);
-  }
-  [[nodiscard]] static std::size_t region_meta_bytes(std::uint32_t region) {
-    const std::size_t bytes = (std::size_t{kFirstRegionChunks} << region) * sizeof(Meta);
-    return (bytes + 4095) & ~std::size_t{4095};  // whole pages, for the chunks behind it
-  }
-  [[nodiscard]] static std::size_t region_bytes(std::uint32_t region) {
-    return region_meta_bytes(region) + (std::size_t{kFirstRegionChunks} << region) * kChunkBytes;
-  }
   [[nodiscard]] char* chunk_data(std::uint32_t chunk) const {
     return cell_at(chunk * kChunkGranules);
   }
   [[nodiscard]] Meta& meta(std::uint32_t chunk) const {
     // acquire: pairs with the CAS in add_chunk
-    const std::uintptr_t origin = metas_[region_of(chunk)].load(std::memory_order_acquire);
-    return *reinterpret_cast<Meta*>(origin + std::uintptr_t{chunk} * sizeof(Meta));
+    const std::uintptr_t origin = regions_[chunk / kRegionChunks].load(std::memory_order_acquire);
+    const std::uint32_t within = chunk % kRegionChunks;
+    return *reinterpret_cast<Meta*>(origin + std::uintptr_t{chunk - within} * kChunkBytes -
+                                    kRegionMetaBytes + within * sizeof(Meta));
   }
   [[nodiscard]] std::atomic<std::uint64_t>& due(std::uint32_t chunk, std::uint32_t index) const {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(chunk_data(chunk))[index];
@@ -241,7 +268,10 @@ class Slab {
     return due(number / kChunkGranules, index_of(number, cell(number).size_class()));
   }
 
-  [[nodiscard]] std::uint32_t take(std::uint32_t chunk, std::uint32_t size_class);
+  [[nodiscard]] Run take_run(Stripe& stripe, std::uint32_t size_class, std::uint32_t most);
+  [[nodiscard]] Run take(std::uint32_t chunk, std::uint32_t size_class, std::uint32_t most);
+  void mark_taken(std::uint32_t chunk, std::uint32_t size_class, const Run& run);
+  void lower_bound(std::uint32_t chunk, std::uint64_t when);
   void put_away(std::uint32_t chunk, std::uint32_t size_class);
   [[nodiscard]] bool find_chunk(std::atomic<std::uint32_t>& current, std::uint32_t size_class);
   [[nodiscard]] bool adopt(std::uint32_t chunk, std::uint32_t size_class);
@@ -255,9 +285,8 @@ class Slab {
   std::size_t free_chain(Stripe& stripe, std::uint32_t head, std::size_t limit);
 
   const std::uint32_t chunks_max_;
-  // Of each region: where the line of chunk 0, and cell 0, would be if they were in it; 0: it is
-  // not there. The lines come first.
-  std::array<std::atomic<std::uintptr_t>, kRegions> metas_{};
+  // Of each region: where cell 0 would be if it were in it; 0: it is not there. The lines of its
+  // chunks come before them.
   std::array<std::atomic<std::uintptr_t>, kRegions> regions_{};
   alignas(64) std::atomic<std::uint32_t> chunk_count_{0};
   std::atomic<std::int64_t> warm_empty_{0};
