@@ -4,11 +4,15 @@
 // only error 1062 means "there is such a record". (INSERT IGNORE would hide other failures,
 // affected rows depend on the client's flags, ON DUPLICATE KEY UPDATE upsets auto-increment in
 // MySQL.) What was written need not be read back: its values are the draft's and the transaction's
-// one time, which comes along. What refused an INSERT is read within the same round trip.
+// one time, which comes along. Only what refused an INSERT is read, once the transaction is over:
+// it may have changed meanwhile, but whoever concludes from it writes on condition of its version.
 //
 // Versions: the time of a row is read before its statement waits for the row, and clocks step back.
 // So the transaction commits only if all its versions are above the table's floor, as that is after
 // the wait; else it is rolled back, and done again above the floor. Nobody sees it before.
+#include <bit>
+#include <utility>
+
 #include "work.hpp"
 
 namespace idem::mysql {
@@ -16,7 +20,6 @@ namespace {
 
 constexpr std::size_t kOpsMax = 256;                     // in one exchange
 constexpr std::size_t kBytesMax = std::size_t{4} << 20;  // of results in one statement
-constexpr std::size_t kStatementsPerChunk = 2;           // insert, standing
 // So many duplicates to be expected in a batch: it is looked for them before it is inserted.
 constexpr std::uint64_t kReadFirstPermille = 500;
 
@@ -35,15 +38,22 @@ struct Chunk {
   std::size_t count = 0;
 };
 
+// The most rows of one statement: a power of two, or one and a half of it, so that a connection
+// prepares a dozen statements and not one for every number.
+std::size_t rows_of_one(std::size_t count) {
+  const std::size_t power = std::bit_floor(std::min(count, kRowsMax));
+  return power + power / 2 <= std::min(count, kRowsMax) ? power + power / 2 : power;
+}
+
 // Not too many rows and bytes each. `single`: one row each.
 std::vector<Chunk> chunks_of(const Ops& ops, bool single) {
   std::vector<Chunk> chunks;
   for (std::size_t at = 0; at < ops.size();) {
-    std::size_t count = std::min(ops.size() - at, single ? std::size_t{1} : kRowsMax);
+    std::size_t count = single ? 1 : rows_of_one(ops.size() - at);
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < count; ++i) {
       bytes += ops[at + i]->draft.result.size();
-      if (i > 0 && bytes > kBytesMax) count = i;
+      if (i > 0 && bytes > kBytesMax) count = rows_of_one(i);
     }
     chunks.push_back({at, count});
     at += count;
@@ -66,6 +76,9 @@ class Inserter {
     for (int in_vain = 0; !todo_.empty() && in_vain < kUnitRuns;) {
       const std::size_t before = todo_.size();
       if (Fault fault = round()) return fault;
+      if (std::exchange(refused_, false)) {
+        if (const Fault fault = drop_standing()) return not_applied(fault);
+      }
       in_vain = todo_.size() < before ? 0 : in_vain + 1;
     }
     for (Insert* op : todo_) answer_failed(op->answer, fail(errc::busy, "insert: deadlocks"));
@@ -103,48 +116,42 @@ class Inserter {
     const Ops later(todo_.begin() + static_cast<std::ptrdiff_t>(now_count), todo_.end());
     todo_.resize(now_count);
     const auto chunks = chunks_of(todo_, single_);
-    const auto items = items_of_todo();
     floor_ = work_.shared.floor.load(std::memory_order_relaxed);
     Exchange exchange(work_.session, work_.budget);
-    exchange.add(kBeginInsert);
+    exchange.add(begin_insert_text(work_.time.base, work_.time.scale, floor_));
     const std::size_t first = exchange.size();
-    for (const Chunk& chunk : chunks) add_rows(exchange, chunk, items);
-    exchange.add(floor_check_text(work_.table, work_.time.base, work_.time.scale, floor_));
+    for (const Chunk& chunk : chunks) add_rows(exchange, chunk);
+    exchange.add(floor_check_text(work_.table));
     const std::size_t seal = exchange.add(kCommitIfAbove);
     exchange.add(kInserted);
     if (Fault fault = exchange.run()) return fault;
 
-    const auto done =
-        effects(work_.session, exchange, first, chunks.size() * kStatementsPerChunk, "insert");
+    const auto done = effects(work_.session, exchange, first, chunks.size(), "insert");
     const Seal sealed = read_seal(exchange, seal);
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      const std::size_t read = first + i * kStatementsPerChunk + 1;
-      if (exchange.fault(read, "read what stands")) continue;  // its items have no row, see below
-      for (const auto row : exchange.results(read).rows()) take_row(row, items);
-    }
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      settle(chunks[i], done[i * kStatementsPerChunk], sealed);
-    }
+    for (std::size_t i = 0; i < chunks.size(); ++i) settle(chunks[i], done[i], sealed);
     drop_answered();
     todo_.insert(todo_.end(), later.begin(), later.end());
     return sealed.open ? reopen() : Fault{};
   }
 
-  void add_rows(Exchange& exchange, const Chunk& chunk, std::span<const Item> items) const {
+  void add_rows(Exchange& exchange, const Chunk& chunk) const {
+    const auto ops = std::span(todo_).subspan(chunk.from, chunk.count);
+    const bool claims = std::all_of(ops.begin(), ops.end(),
+                                    [](const Insert* op) { return is_plain_claim(op->draft); });
     std::vector<DraftText> texts;
     texts.reserve(chunk.count);
     Fields fields;
-    fields.reserve(chunk.count * kInsertParameters);
-    for (std::size_t i = 0; i < chunk.count; ++i) {
-      const Insert& op = *todo_[chunk.from + i];
+    fields.reserve(chunk.count * (claims ? kClaimParameters : kInsertParameters));
+    for (const Insert* each : ops) {
+      const Insert& op = *each;
       texts.emplace_back(op.draft);
-      add_insert(fields, op, texts.back(), work_.time, floor_);
+      if (claims) {
+        add_claim(fields, op, texts.back());
+      } else {
+        add_insert(fields, op, texts.back());
+      }
     }
-    exchange.add(Statement::insert, chunk.count, fields);
-    fields.clear();
-    add_time(fields, work_.time);
-    const std::size_t keys = add_keys(fields, items.subspan(chunk.from, chunk.count));
-    exchange.add(Statement::standing, keys, fields);
+    exchange.add(claims ? Statement::insert_claims : Statement::insert, chunk.count, fields);
   }
 
   // How the transaction ended.
@@ -161,7 +168,7 @@ class Inserter {
     if (seal.fault) return seal;
     const auto row = exchange.results(place + 1).rows().at(0);
     seal.open = signed_of(row[0]) == 0;
-    seal.now = Time{Micros(work_.time.base + work_.time.scale * signed_of(row[1]))};
+    seal.now = Time{Micros(signed_of(row[1]))};
     return seal;
   }
 
@@ -187,48 +194,32 @@ class Inserter {
     return {};
   }
 
-  // Answers `stands` for the time being.
-  void take_row(boost::mysql::row_view row, std::span<const Item> items) {
-    const RowHead head = read_head(row);
-    work_.shared.raise_floor(head.floor);
-    for (const Item& item : mysql::items_of(items, head.key)) {
-      if (auto read = read_record(row, item.answer->held); !read) {
-        answer_failed(*item.answer, read.error());
-        continue;
-      }
-      item.answer->state = Answer::State::stands;
-      item.answer->now = head.now;
-    }
-  }
-
-  // What the statement's end, the transaction's end and the row that was read say together.
+  // What the statement's end and the transaction's end say together.
   void settle(const Chunk& chunk, const Effect& effect, const Seal& seal) {
-    const bool only_one = chunk.count == 1;
     for (std::size_t i = 0; i < chunk.count; ++i) {
       Insert& op = *todo_[chunk.from + i];
       Answer& answer = op.answer;
-      if (effect.took == Took::yes) {
-        if (seal.fault) {
-          answer_failed(answer, fail(errc::unknown, seal.fault.error.message));
-        } else if (!seal.open) {
-          answer.held = inserted_record(op.draft, seal.now, floor_);
-          answer.state = Answer::State::written;
-          answer.now = seal.now;
-          note(work_.shared, false);
-        }
-      } else if (unanswered(answer) && effect.took == Took::no) {
-        refuse(op, effect.fault, only_one);
+      if (effect.took == Took::no) {
+        refuse(op, effect.fault, chunk.count == 1);
+      } else if (effect.took == Took::yes && seal.fault) {
+        answer_failed(answer, fail(errc::unknown, seal.fault.error.message));
+      } else if (effect.took == Took::yes && !seal.open) {
+        answer.held = inserted_record(op.draft, seal.now, floor_);
+        answer.state = Answer::State::written;
+        answer.now = seal.now;
+        note(work_.shared, false);
       }
-      // Else somebody's record stands, or the row is to be tried again.
+      // Else it is to be tried again.
     }
   }
 
-  // The statement failed and there is no such record.
+  // The statement failed: a record may stand there, or one bad row refused its neighbours.
   void refuse(Insert& op, const Fault& fault, bool only_one) {
-    const bool gone = fault.kind == Fault::Kind::duplicate;  // and removed meanwhile: try again
-    if (!only_one) {
-      single_ = single_ || !gone;  // one bad row harms no other
-    } else if (!gone) {
+    if (fault.kind == Fault::Kind::duplicate) {
+      refused_ = true;
+    } else if (!only_one) {
+      single_ = true;
+    } else {
       answer_failed(op.answer, fault.error);
     }
   }
@@ -236,7 +227,8 @@ class Inserter {
   const Work& work_;
   Ops todo_;
   std::uint64_t floor_ = 0;  // as this round knows it
-  bool single_ = false;
+  bool single_ = false;      // one bad row harms no other
+  bool refused_ = false;     // by a record: it is to be read
 };
 
 }  // namespace

@@ -42,6 +42,21 @@ void add_result(Fields& fields, const Draft& draft, const DraftText& text) {
   fields.push_back(blob(draft.result));
 }
 
+void add_identity(Fields& fields, const Insert& op, const DraftText& text) {
+  add_key(fields, op.key);
+  fields.emplace_back(text.request_hash);
+  fields.push_back(blob(op.draft.owner.bytes));
+}
+
+void add_values(Fields& fields, const Draft& draft, const DraftText& text) {
+  fields.push_back(number(draft.fence));
+  fields.push_back(number(draft.fence));
+  add_state(fields, draft);
+  add_times(fields, draft);
+  fields.push_back(number(draft.keep.count()));
+  add_result(fields, draft, text);
+}
+
 Error corrupt(std::string_view column) {
   return fail(errc::corrupt,
               "column '" + std::string(column) + "' holds what no write of ours could have left");
@@ -67,19 +82,29 @@ void add_key(Fields& fields, KeyRef key) {
   fields.push_back(blob(key.key));
 }
 
-void add_insert(Fields& fields, const Insert& op, const DraftText& text, TimeSource time,
-                std::uint64_t floor) {
-  add_key(fields, op.key);
-  fields.emplace_back(text.request_hash);
-  fields.push_back(blob(op.draft.owner.bytes));
+void add_insert(Fields& fields, const Insert& op, const DraftText& text) {
+  add_identity(fields, op, text);
+  add_values(fields, op.draft, text);
+}
+
+bool is_plain_claim(const Draft& draft) {
+  return draft.fence == 0 && draft.status == Status::processing &&
+         draft.fail_kind == FailKind::none && !draft.tombstone && draft.result.empty();
+}
+
+void add_claim(Fields& fields, const Insert& op, const DraftText& text) {
+  add_identity(fields, op, text);
+  fields.push_back(number(std::uint64_t{op.draft.attempt}));
+  fields.push_back(number(op.draft.lease.count()));
+  fields.push_back(number(op.draft.keep.count()));
+}
+
+void add_joined_insert(Fields& fields, const Insert& op, const DraftText& text, TimeSource time,
+                       std::uint64_t floor) {
+  add_identity(fields, op, text);
   add_time(fields, time);
   fields.push_back(number(floor + 1));
-  fields.push_back(number(op.draft.fence));
-  fields.push_back(number(op.draft.fence));
-  add_state(fields, op.draft);
-  add_times(fields, op.draft);
-  fields.push_back(number(op.draft.keep.count()));
-  add_result(fields, op.draft, text);
+  add_values(fields, op.draft, text);
 }
 
 void add_is_claim(Fields& fields, const Draft& draft) { fields.push_back(flag(draft.fence == 0)); }

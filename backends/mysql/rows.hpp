@@ -37,9 +37,14 @@ struct DraftText {
 
 void add_time(Fields& fields, TimeSource time);
 void add_key(Fields& fields, KeyRef key);
-// `floor`: no version at or below it may be given.
-void add_insert(Fields& fields, const Insert& op, const DraftText& text, TimeSource time,
-                std::uint64_t floor);
+// Of Statement::insert.
+void add_insert(Fields& fields, const Insert& op, const DraftText& text);
+// Of Statement::insert_claims; only if is_plain_claim().
+void add_claim(Fields& fields, const Insert& op, const DraftText& text);
+[[nodiscard]] bool is_plain_claim(const Draft& draft);
+// Of Statement::joined_insert. `floor`: no version at or below it may be given.
+void add_joined_insert(Fields& fields, const Insert& op, const DraftText& text, TimeSource time,
+                       std::uint64_t floor);
 // Whether the draft's fence is the version it gets, and moves with it.
 void add_is_claim(Fields& fields, const Draft& draft);
 void add_replace(Fields& fields, const Replace& op, const DraftText& text, TimeSource time);

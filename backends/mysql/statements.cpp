@@ -5,12 +5,17 @@ namespace {
 
 // Each value may refer to the columns before it: both servers define that order, and our sessions
 // do not turn it off (MariaDB's SIMULTANEOUS_ASSIGNMENT).
-std::string insert_row(std::string_view time) {
-  return "(?, ?, ?, ?, ?, " + std::string(time) +
-         ", GREATEST(?, CAST(update_time AS UNSIGNED), ?), COALESCE(NULLIF(?, 0), version), ?, ?, "
+std::string insert_row(std::string_view time, std::string_view version) {
+  return "(?, ?, ?, ?, ?, " + std::string(time) + ", GREATEST(" + std::string(version) +
+         ", ?), COALESCE(NULLIF(?, 0), version), ?, ?, "
          "?, ?, IF(status = 0, update_time + ?, 0), IF(status = 2, update_time + ?, 0), "
          "update_time, update_time + ?, ?, ?)";
 }
+
+// As insert_row, of a claim: what is the same in all rows is computed before.
+constexpr std::string_view kClaimRow =
+    "(?, ?, ?, ?, ?, @idem_now, @idem_version, @idem_version, ?, 0, 0, 0, @idem_now + ?, 0, "
+    "@idem_now, @idem_now + ?, '', '')";
 
 // Rows, keys or conditions: `item` n times with a separator.
 std::string repeated(std::string_view item, std::string_view separator, std::size_t n) {
@@ -27,24 +32,23 @@ std::string key_is_one_of(std::size_t size) {
   return "(tenant, biz_type, idem_key) IN (" + repeated("(?, ?, ?)", ", ", size) + ")";
 }
 
-std::string insert_text(std::string_view table, std::size_t size, std::string_view time) {
+std::string insert_text(std::string_view table, std::size_t size, std::string_view row) {
   return "INSERT INTO " + std::string(table) +
          " (tenant, biz_type, idem_key, request_hash, owner, update_time, version, fence, attempt, "
          "status, fail_kind, flags, lease_until, retry_at, create_time, expires_at, result_digest, "
          "result_json) VALUES " +
-         repeated(insert_row(time), ", ", size);
+         repeated(row, ", ", size);
 }
 
 std::string floor_of(std::string_view table) {
   return "(SELECT version_floor FROM " + std::string(table) + "_meta WHERE id = 1)";
 }
 
-std::string load_text(std::string_view table, std::string_view condition, std::size_t size,
-                      bool whole = true) {
+std::string load_text(std::string_view table, std::size_t size, bool whole = true) {
   std::string columns(record_columns());
   if (!whole) columns.replace(columns.find("result_digest"), columns.npos, "'', ''");
   return "SELECT " + columns + ", " + std::string(statement_time()) + ", " + floor_of(table) +
-         " FROM " + std::string(table) + " WHERE " + std::string(condition) + key_is_one_of(size);
+         " FROM " + std::string(table) + " WHERE " + key_is_one_of(size);
 }
 
 // The version grows with every write, so a row that matched was changed and counts as affected
@@ -87,33 +91,40 @@ std::string_view record_columns() {
          "result_digest, result_json";
 }
 
-std::string floor_check_text(std::string_view table, std::int64_t base, std::int64_t scale,
-                             std::uint64_t floor) {
-  return "SELECT version_floor < GREATEST(" + std::to_string(base) + " + " + std::to_string(scale) +
-         " * @idem_now, " + std::to_string(floor) + " + 1) FROM " + std::string(table) +
+// All values of one SET are computed before the first is set: none may refer to another.
+std::string begin_insert_text(std::int64_t base, std::int64_t scale, std::uint64_t floor) {
+  const std::string now = std::to_string(base) + " + " + std::to_string(scale) +
+                          " * TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+  return "SET autocommit = 0, @idem_above = 0, @idem_now = " + now +
+         ", @idem_version = GREATEST(CAST(" + now + " AS UNSIGNED), " + std::to_string(floor + 1) +
+         ")";
+}
+
+std::string floor_check_text(std::string_view table) {
+  return "SELECT version_floor < @idem_version FROM " + std::string(table) +
          "_meta WHERE id = 1 INTO @idem_above";
 }
 
 std::string statement_text(Statement statement, std::string_view table, std::size_t rows) {
   const std::string name(table);
   switch (statement) {
+    case Statement::insert_claims:
+      return insert_text(table, rows, kClaimRow);
     case Statement::insert:
-      return insert_text(table, rows, "? + ? * @idem_now");
+      return insert_text(table, rows, insert_row("@idem_now", "@idem_version"));
     case Statement::joined_insert:
-      return insert_text(table, rows, statement_time());
-    case Statement::standing:
-      // ROW_COUNT() is the insert's: -1 if it was refused.
-      return load_text(table, "ROW_COUNT() < 0 AND ", rows);
+      return insert_text(table, rows,
+                         insert_row(statement_time(), "?, CAST(update_time AS UNSIGNED)"));
     case Statement::load:
-      return load_text(table, "", rows);
+      return load_text(table, rows);
     case Statement::load_head:
-      return load_text(table, "", rows, false);
+      return load_text(table, rows, false);
     case Statement::replace:
       return replace_text(table, running_time());
     case Statement::joined_replace:
       return replace_text(table, statement_time());
     case Statement::load_locked:
-      return load_text(table, "", rows) + " LOCK IN SHARE MODE";
+      return load_text(table, rows) + " LOCK IN SHARE MODE";
     case Statement::refresh_fence:
       return refresh_fence_text(table);
     case Statement::lift_fence:

@@ -12,14 +12,14 @@
 namespace idem::mysql {
 
 enum class Statement : std::uint8_t {
-  insert,       // size rows, kInsertParameters each; after kBeginInsert
-  standing,     // as load, but only what refused the insert before it
-  load,         // whole records of size keys: base, scale, then keys
-  load_head,    // as load, but digest and result come back empty
-  replace,      // one record, if its version is the expected one
-  remove,       // one record, if its version is the expected one
-  raise_floor,  // of versions
-  clock,        // the server's time and the floor: base, scale
+  insert_claims,  // size rows that say nothing but: claimed; after begin_insert_text()
+  insert,         // size rows of any kind; after begin_insert_text()
+  load,           // whole records of size keys: base, scale, then keys
+  load_head,      // as load, but digest and result come back empty
+  replace,        // one record, if its version is the expected one
+  remove,         // one record, if its version is the expected one
+  raise_floor,    // of versions
+  clock,          // the server's time and the floor: base, scale
   // In a caller's transaction: see transaction.cpp.
   joined_insert,   // as insert, but reads the time itself
   load_locked,     // as load, and the rows are kept as they are until the transaction's end
@@ -33,27 +33,30 @@ inline constexpr std::size_t kStatements = 13;
 // what is sent behind it would then be committed statement by statement. So it begins another one.
 inline constexpr std::string_view kBegin = "SET autocommit = 0";
 inline constexpr std::string_view kCommit = "SET autocommit = 1";
-// Around inserts: all of them take the time that is read here. Then floor_check_text(), which sets
-// @idem_above, and what commits only if that is so: else the transaction stays open. At last what
-// tells which it was, and the time.
-inline constexpr std::string_view kBeginInsert =
-    "SET autocommit = 0, @idem_above = 0, "
-    "@idem_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+// Around inserts: begin_insert_text() and floor_check_text(), which sets @idem_above; then what
+// commits only if that is so: else the transaction stays open. At last what tells which it was, and
+// the time.
 inline constexpr std::string_view kCommitIfAbove = "SET autocommit = @idem_above";
 inline constexpr std::string_view kInserted = "SELECT @@autocommit, @idem_now";
 
 inline constexpr std::size_t kRowsMax = 64;  // of one statement
-inline constexpr std::size_t kInsertParameters = 19;
+inline constexpr std::size_t kInsertParameters = 16;
+inline constexpr std::size_t kClaimParameters = 8;
 inline constexpr std::size_t kKeyParameters = 3;
 
 // The text of a statement for a table, for rows or keys of the given number.
 [[nodiscard]] std::string statement_text(Statement statement, std::string_view table,
                                          std::size_t rows);
 
-// Whether base + scale * @idem_now or `floor` + 1 is above the table's floor of versions. Not part
-// of a SET: that would wait for whoever raises the floor.
-[[nodiscard]] std::string floor_check_text(std::string_view table, std::int64_t base,
-                                           std::int64_t scale, std::uint64_t floor);
+// Begins a transaction of inserts. All of them take the time that is read here, @idem_now (base +
+// scale * the server's), and at least the version @idem_version: that time, or `floor` + 1. What a
+// row does not compute by itself costs the server nothing per row.
+[[nodiscard]] std::string begin_insert_text(std::int64_t base, std::int64_t scale,
+                                            std::uint64_t floor);
+
+// Whether @idem_version is above the table's floor of versions. Not part of a SET: that would wait
+// for whoever raises the floor.
+[[nodiscard]] std::string floor_check_text(std::string_view table);
 
 // The record's columns as every statement that reads them names them; then the server's time.
 [[nodiscard]] std::string_view record_columns();

@@ -136,7 +136,7 @@ class JoinedStore final : public IdempotencyStore {
     std::size_t read = 0;
     const Fault broken = run(exchange, [&] {
       Fields fields;
-      add_insert(fields, op, text, on.time, shared_.floor.load(std::memory_order_relaxed));
+      add_joined_insert(fields, op, text, on.time, shared_.floor.load(std::memory_order_relaxed));
       row = exchange.add(Statement::joined_insert, 1, fields);
       fields.clear();
       add_is_claim(fields, op.draft);

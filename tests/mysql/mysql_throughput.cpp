@@ -1,9 +1,10 @@
 // Claims per second on one MariaDB that commits durably, beside plain statements on the same
 // server.
 //
-//   mysql_throughput [ROUNDS [MILLISECONDS [CONNECTIONS]]]
+//   mysql_throughput [ROUNDS [MILLISECONDS [CONNECTIONS [ROW]]]]
 //
-// 6 rounds of 700 ms a row by default, interleaved; the stores have CONNECTIONS (their default).
+// 6 rounds of 700 ms a row by default, interleaved; the stores have CONNECTIONS (0: their default).
+// Or only that ROW.
 //
 // Not a test: what it prints depends on the machine. Rows:
 //   combined        64 blocking callers, a claim of a new key each, through one store
@@ -19,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -97,9 +99,23 @@ struct Row {
   }
 };
 
+void print(const Row& row) {
+  if (row.rates.empty()) return;
+  const auto [least, most] = std::minmax_element(row.rates.begin(), row.rates.end());
+  std::printf("%-17s median %8.0f/s   min %8.0f   max %8.0f   %6.1f us of processor time\n",
+              row.name, median(row.rates), *least, *most, median(row.cpu));
+}
+
+// The median of the rounds' own ratios: what disturbs a round disturbs both.
 void tell(const char* what, const Row& one, const Row& other) {
-  std::printf("%-32s rate %.2f   processor time %.2f\n", what,
-              median(one.rates) / median(other.rates), median(other.cpu) / median(one.cpu));
+  if (one.rates.empty() || other.rates.empty()) return;
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < one.rates.size(); ++i) {
+    ratios.push_back(one.rates[i] / other.rates[i]);
+  }
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  std::printf("%-32s rate %.2f (%.2f to %.2f)   processor time %.2f\n", what, median(ratios),
+              *least, *most, median(other.cpu) / median(one.cpu));
 }
 
 void finish(IdempotencyStore& store) {
@@ -107,7 +123,7 @@ void finish(IdempotencyStore& store) {
   (void)replace(store, kKey, claimed.held.version, success_of(claimed.held, "paid"));
 }
 
-int run(int rounds, Micros length, std::size_t connections) {
+int run(int rounds, Micros length, std::size_t connections, std::string_view only) {
   const Database database;
   const Database articles;
   const auto open_with = [&](MysqlOptions options) {
@@ -138,24 +154,22 @@ int run(int rounds, Micros length, std::size_t connections) {
       return insert(in, kKey, claim_of(Owner::random())).state == Answer::State::stands;
     };
   };
+  const auto add = [&](Row& row, std::size_t callers, const auto& work) {
+    if (only.empty() || only == row.name) row.add(measure(callers, length, work));
+  };
   for (int round = 0; round < rounds; ++round) {
-    rows[0].add(measure(kCallers, length, [&](std::size_t) {
+    add(rows[0], kCallers, [&](std::size_t) {
       const std::string key = new_key();
       return insert(*store, {"", "pay", key}, claim_of(Owner::random())).state ==
              Answer::State::written;
-    }));
-    rows[1].add(
-        measure(kCallers, length, [&](std::size_t) { return plain.insert(new_key()) == 0; }));
-    rows[2].add(measure(kHotCallers, length, hot(*store)));
-    rows[3].add(measure(kHotCallers, length, hot(*other)));
-    rows[4].add(measure(kHotCallers, length, refused(plain)));
-    rows[5].add(measure(kHotCallers, length, refused(plain_articles)));
+    });
+    add(rows[1], kCallers, [&](std::size_t) { return plain.insert(new_key()) == 0; });
+    add(rows[2], kHotCallers, hot(*store));
+    add(rows[3], kHotCallers, hot(*other));
+    add(rows[4], kHotCallers, refused(plain));
+    add(rows[5], kHotCallers, refused(plain_articles));
   }
-  for (const Row& row : rows) {
-    std::printf("%-17s median %8.0f/s   min %8.0f   max %8.0f   %6.1f us of processor time\n",
-                row.name, median(row.rates), *std::min_element(row.rates.begin(), row.rates.end()),
-                *std::max_element(row.rates.begin(), row.rates.end()), median(row.cpu));
-  }
+  for (const Row& row : rows) print(row);
   tell("combined / autocommit", rows[0], rows[1]);
   tell("hot: clustered / articles", rows[2], rows[3]);
   tell("refused: clustered / articles", rows[4], rows[5]);
@@ -169,5 +183,6 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 6;
   const int length = argc > 2 ? std::atoi(argv[2]) : 700;
   return idem::mysql_test::run(std::max(rounds, 1), std::chrono::milliseconds(std::max(length, 10)),
-                               argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : 0);
+                               argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : 0,
+                               argc > 4 ? argv[4] : "");
 }
