@@ -1,6 +1,7 @@
 #include "context.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -51,7 +52,9 @@ StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {
       throw std::move(failure).advise("idem stores   (lists the URL forms)");
     throw std::move(failure);
   }
-  if (const std::string path = sqlite_path(choice.url); !path.empty())
+  // To a person: where a relative path leads. A cron job that says something is mail every night.
+  if (const std::string path = sqlite_path(choice.url);
+      !path.empty() && ::isatty(STDERR_FILENO) == 1)
     tell_user(fmt::format("idem: store {}\n", path));
   return *store;
 }
