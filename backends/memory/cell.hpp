@@ -131,9 +131,13 @@ class Cell {
     const std::uint32_t all = bits >> CellBits::kStatusAt;
     return (all | all << 6 | all << 12) & 0x10303U;
   }
+  // The version that the version's word tells, whatever else it says.
+  [[nodiscard]] static constexpr std::uint64_t version_in(std::uint64_t word) {
+    return word & ~(kProvisional | kWrittenLate);
+  }
   // Of a settled cell. acquire: pairs with the CAS in settle().
   [[nodiscard]] std::uint64_t version() const {
-    return version_word.load(std::memory_order_acquire) & ~(kProvisional | kWrittenLate);
+    return version_in(version_word.load(std::memory_order_acquire));
   }
   [[nodiscard]] Time updated() const;
   [[nodiscard]] Micros keep() const { return Micros(get<std::int64_t>(kKeepAt)); }

@@ -162,7 +162,7 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
       break;
   }
   IDEM_PAUSE_POINT("memory.insert.linked");
-  const std::uint64_t version = settled(*made.cell) & ~Cell::kWrittenLate;
+  const std::uint64_t version = Cell::version_in(settled(*made.cell));
   const Time written = made.cell->updated();
   answer_written(op.answer, op.draft, version, written, written);
   return Done::answered;
@@ -181,7 +181,7 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     }
     Cell& old = *place.cell;
     const std::uint64_t word = settled(old);
-    const std::uint64_t version = word & ~Cell::kWrittenLate;
+    const std::uint64_t version = Cell::version_in(word);
     const Time now = moment.not_before(old.updated());
     if (version != op.expected || (now >= old.expires_at() && !op.draft.fresh)) {
       discard(made, 0, more);
@@ -224,7 +224,7 @@ Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
       return Done::answered;
     }
     const std::uint64_t word = settled(*place.cell);
-    const std::uint64_t version = word & ~Cell::kWrittenLate;
+    const std::uint64_t version = Cell::version_in(word);
     const Time now = moment.not_before(place.cell->updated());
     if (version != op.expected) {
       answer_stands(op.answer, *place.cell, word, moment);
@@ -330,7 +330,7 @@ bool Shard::evict(std::uint64_t hash, std::uint32_t number, Time now) {
   const Place place = locate(buckets_.start(buckets_.of(hash)), record_place(hash),
                              [&](const Cell&, std::uint32_t at) { return at == number; });
   if (place.cell == nullptr) return false;  // not linked yet, or not any more
-  const std::uint64_t version = settled(*place.cell) & ~Cell::kWrittenLate;
+  const std::uint64_t version = Cell::version_in(settled(*place.cell));
   if (now < place.cell->expires_at()) return false;
   IDEM_PAUSE_POINT("memory.evict.expired");
   // The flag goes onto this very record: one that replaced it has another `next`.

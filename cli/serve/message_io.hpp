@@ -24,6 +24,8 @@ struct Moved {
   std::size_t bytes = 0;
 };
 
+inline constexpr auto kTuple = boost::asio::as_tuple(boost::asio::use_awaitable);
+
 enum class ReadUntil : std::uint8_t { head, end };
 
 // Errors as of Beast's async_read: end_of_stream if the other side closed before the first byte,
@@ -50,9 +52,8 @@ boost::asio::awaitable<Moved> read_message(boost::beast::tcp_stream& stream,
       if (!moved.ec && used > 0) continue;
       moved.ec = {};
     }
-    const auto [ec, count] =
-        co_await stream.async_read_some(buffer.prepare(boost::beast::read_size(buffer, kReadMax)),
-                                        boost::asio::as_tuple(boost::asio::use_awaitable));
+    const auto [ec, count] = co_await stream.async_read_some(
+        buffer.prepare(boost::beast::read_size(buffer, kReadMax)), kTuple);
     buffer.commit(count);
     if (ec == boost::asio::error::eof) {
       moved.ec = http::error::end_of_stream;
@@ -75,7 +76,6 @@ boost::asio::awaitable<Moved> write_message(
     boost::beast::tcp_stream& stream,
     const boost::beast::http::message<is_request, boost::beast::http::string_body>& message) {
   namespace http = boost::beast::http;
-  constexpr auto kTuple = boost::asio::as_tuple(boost::asio::use_awaitable);
   http::serializer<is_request, http::string_body> serializer(message);
   if (message.body().size() > kBytesInOnePiece) {
     const auto [ec, count] = co_await http::async_write(stream, serializer, kTuple);

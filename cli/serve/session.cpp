@@ -1,8 +1,6 @@
 // Reading requests off a connection and writing replies.
 #include "session.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
 #include "forward.hpp"
@@ -16,7 +14,6 @@ namespace beast = boost::beast;
 namespace beast_http = beast::http;
 using boost::system::error_code;
 
-constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // How long a client may take to read a reply.
 constexpr Micros kWriteTime = std::chrono::seconds(30);

@@ -1,8 +1,6 @@
 #include "upstream.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "forward.hpp"
 #include "message_io.hpp"
@@ -14,8 +12,6 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::ip::tcp;
 using boost::system::error_code;
-
-constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
 // Servers commonly close after 5 s of silence; a connection that is nearly that old is not used,
 // because a request on it may be cut in a way that leaves its end unknown.

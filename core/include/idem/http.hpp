@@ -132,7 +132,9 @@ class Guard {
   // A policy that check_policy refuses throws Exception: a programming error, found at start.
   Guard(std::shared_ptr<IdempotencyService> service, Policy policy = {},
         StoreErrors errors = StoreErrors::answered);
-  ~Guard();  // every Exchange must be gone
+  // Every Exchange must be gone. Reports once more what the store has not confirmed: one call of
+  // the store each, and no further one once the store does not answer.
+  ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
