@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
+#include <numeric>
 
 namespace idem::bench {
 namespace {
@@ -31,6 +32,31 @@ std::vector<double> u_distribution(std::size_t n, std::size_t m) {
     shares = std::move(next);
   }
   return shares[m];
+}
+
+// Twice the ranks of the sizes, so that shared mean ranks are whole numbers too. Sorted by size.
+std::vector<std::size_t> doubled_ranks(const std::vector<double>& sorted_sizes) {
+  std::vector<std::size_t> ranks(sorted_sizes.size());
+  for (std::size_t first = 0; first < sorted_sizes.size();) {
+    std::size_t end = first;
+    while (end < sorted_sizes.size() && sorted_sizes[end] == sorted_sizes[first]) ++end;
+    for (std::size_t i = first; i < end; ++i) ranks[i] = first + 1 + end;
+    first = end;
+  }
+  return ranks;
+}
+
+// The share of the 2^n choices of signs whose positive ranks sum up to at most `sum`.
+double share_up_to(const std::vector<std::size_t>& ranks, std::size_t sum) {
+  const std::size_t all = std::accumulate(ranks.begin(), ranks.end(), std::size_t{0});
+  std::vector<double> shares(all + 1, 0.0);
+  shares[0] = 1;
+  for (const std::size_t rank : ranks) {
+    for (std::size_t at = all + 1; at-- > 0;)
+      shares[at] = (shares[at] + (at >= rank ? shares[at - rank] : 0)) / 2;
+  }
+  return std::accumulate(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(sum) + 1,
+                         0.0);
 }
 
 }  // namespace
@@ -70,6 +96,26 @@ double rank_test(std::span<const double> a, std::span<const double> b) {
   double tail = 0;
   for (std::size_t i = 0; i <= extreme && i < shares.size(); ++i) tail += shares[i];
   return std::min(1.0, 2 * tail);
+}
+
+double signed_rank_test(std::span<const double> differences) {
+  std::vector<double> left;
+  for (const double difference : differences) {
+    if (difference != 0) left.push_back(difference);
+  }
+  if (left.empty()) return 1;
+  const auto size = [](double difference) { return std::abs(difference); };
+  std::sort(left.begin(), left.end(), [&](double a, double b) { return size(a) < size(b); });
+  std::vector<double> sizes(left.size());
+  std::transform(left.begin(), left.end(), sizes.begin(), size);
+  const std::vector<std::size_t> ranks = doubled_ranks(sizes);
+  std::size_t positive = 0;
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    all += ranks[i];
+    if (left[i] > 0) positive += ranks[i];
+  }
+  return std::min(1.0, 2 * share_up_to(ranks, std::min(positive, all - positive)));
 }
 
 }  // namespace idem::bench

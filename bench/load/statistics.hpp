@@ -38,4 +38,9 @@ struct Summary {
 // slightly conservative). 1 if either sample is empty. At most 100 samples each.
 [[nodiscard]] double rank_test(std::span<const double> a, std::span<const double> b);
 
+// Two-sided p-value of Wilcoxon's signed rank test (1945) that paired differences are as often and
+// as far above zero as below, exact: equal sizes share their mean rank, zeros are left out. 1 if
+// nothing is left. At most 100 differences.
+[[nodiscard]] double signed_rank_test(std::span<const double> differences);
+
 }  // namespace idem::bench

@@ -12,6 +12,7 @@ void add_bench_choose(CLI::App& family, Context& context);
 void add_bench_capacity(CLI::App& family, Context& context);
 void add_bench_contention(CLI::App& family, Context& context);
 void add_bench_compare(CLI::App& family, Context& context);
+void add_bench_ab(CLI::App& family, Context& context);
 void add_bench_report(CLI::App& family, Context& context);
 
 }  // namespace idem::cli

@@ -15,6 +15,7 @@ void add_bench(CLI::App& root, Context& context) {
   add_bench_capacity(*family, context);
   add_bench_run(*family, context);
   add_bench_compare(*family, context);
+  add_bench_ab(*family, context);
   add_bench_report(*family, context);
 }
 

@@ -74,7 +74,8 @@ struct Pipe {
 };
 
 // Between fork and exec: async-signal-safe calls only.
-[[noreturn]] void become(char* const* argv, pid_t parent, int output, int failure) {
+[[noreturn]] void become(char* const* argv, pid_t parent, int output, int error_output,
+                         int failure) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before it could be watched
@@ -88,6 +89,7 @@ struct Pipe {
     if (empty >= 0) dup2(empty, STDIN_FILENO);
   }
   dup2(output, STDOUT_FILENO);
+  if (error_output != STDERR_FILENO) dup2(error_output, STDERR_FILENO);
   keep_only(given_descriptors());
   execvp(argv[0], argv);
   const int error = errno;
@@ -117,8 +119,8 @@ pid_t start_guard(Pipe& alive, pid_t group) {
 // What the supervising loop holds.
 class Supervisor {
  public:
-  Supervisor(Signals& signals, const std::function<void(std::string_view)>& output)
-      : signals_(signals), output_(output) {}
+  Supervisor(Signals& signals, const std::function<void(std::string_view)>& output, int error)
+      : signals_(signals), output_(output), error_(error) {}
 
   ChildEnd run(const std::vector<std::string>& command, const std::stop_token& stop);
 
@@ -131,6 +133,7 @@ class Supervisor {
 
   Signals& signals_;
   const std::function<void(std::string_view)>& output_;
+  const int error_;
   ChildEnd end_;
   pid_t pid_ = -1;
   bool exited_ = false;
@@ -148,7 +151,7 @@ void Supervisor::start(const std::vector<std::string>& command) {
   Pipe failure;
   const pid_t parent = getpid();
   pid_ = output.write.open() && failure.write.open() ? fork() : -1;
-  if (pid_ == 0) become(argv.data(), parent, output.write.get(), failure.write.get());
+  if (pid_ == 0) become(argv.data(), parent, output.write.get(), error_, failure.write.get());
   int error = errno;
   if (pid_ > 0) {
     setpgid(pid_, pid_);  // here too: whoever comes first
@@ -261,9 +264,9 @@ int Signals::interruption() {
 }
 
 ChildEnd run_child(const std::vector<std::string>& command, Signals& signals,
-                   const std::stop_token& stop,
-                   const std::function<void(std::string_view)>& output) {
-  return Supervisor(signals, output).run(command, stop);
+                   const std::stop_token& stop, const std::function<void(std::string_view)>& output,
+                   int error) {
+  return Supervisor(signals, output, error).run(command, stop);
 }
 
 }  // namespace idem::cli

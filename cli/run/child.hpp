@@ -4,6 +4,8 @@
 // Linux. Not thread safe; to be used by the main thread.
 #pragma once
 
+#include <unistd.h>
+
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -42,7 +44,8 @@ struct ChildEnd {
 };
 
 // Runs it to its end: until it has exited and its standard output is closed by everyone who
-// inherited it, as $(command) does. `output` is called with each piece as it comes.
+// inherited it, as $(command) does. `output` is called with each piece as it comes. `error` is the
+// descriptor that its standard error goes to.
 //
 // The command gets a process group of its own. Its standard input is ours, but empty if ours is a
 // terminal. SIGINT, SIGTERM and SIGHUP are passed on to the group. When `stop` fires the group gets
@@ -50,6 +53,7 @@ struct ChildEnd {
 // a command without the heartbeat of its lease must not run beside its successor.
 [[nodiscard]] ChildEnd run_child(const std::vector<std::string>& command, Signals& signals,
                                  const std::stop_token& stop,
-                                 const std::function<void(std::string_view)>& output);
+                                 const std::function<void(std::string_view)>& output,
+                                 int error = STDERR_FILENO);
 
 }  // namespace idem::cli

@@ -77,5 +77,42 @@ TEST(Statistics, RankTestSaysDifferentForEqualSourcesInAboutFivePercent) {
   EXPECT_GT(different, kPairs * 1 / 100);
 }
 
+// Wilcoxon's table (two-sided): n, rank sum of the rarer sign, and its exact share of the 2^n
+// signs.
+TEST(Statistics, SignedRankTestMatchesPublishedExactValues) {
+  std::vector<double> all_above = one_to(8);
+  EXPECT_NEAR(signed_rank_test(all_above), 2.0 / 256, 1e-12);
+  all_above[0] = -1;  // the smallest rank is below: sums of 0 and 1 are as extreme
+  EXPECT_NEAR(signed_rank_test(all_above), 4.0 / 256, 1e-12);
+  all_above[0] = 1;
+  all_above[2] = -3;  // sums 0, 1, 2, and 3 in two ways
+  EXPECT_NEAR(signed_rank_test(all_above), 10.0 / 256, 1e-12);
+  for (double& x : all_above) x = -x;
+  EXPECT_NEAR(signed_rank_test(all_above), 10.0 / 256, 1e-12);
+}
+
+TEST(Statistics, SignedRankTestSharesRanksAndLeavesZerosOut) {
+  EXPECT_EQ(signed_rank_test({}), 1);
+  EXPECT_EQ(signed_rank_test(std::vector<double>{0, 0}), 1);
+  EXPECT_EQ(signed_rank_test(std::vector<double>{1, -1, 2, -2}), 1);
+  EXPECT_NEAR(signed_rank_test(std::vector<double>{0, 1, 1, 1}), 2.0 / 8, 1e-12);
+  EXPECT_NEAR(signed_rank_test(one_to(100)), 0, 1e-12);
+}
+
+// The share of false alarms is what it promises to be, whatever the spread is.
+TEST(Statistics, SignedRankTestKeepsItsPromiseOnPairsThatDoNotDiffer) {
+  std::mt19937_64 random(7);
+  std::cauchy_distribution<double> noise(0, 1);  // no mean at all
+  int alarms = 0;
+  constexpr int kTries = 2000;
+  for (int i = 0; i < kTries; ++i) {
+    std::vector<double> differences(12);
+    for (double& difference : differences) difference = noise(random);
+    alarms += signed_rank_test(differences) < 0.05 ? 1 : 0;
+  }
+  EXPECT_LE(alarms, kTries * 7 / 100);
+  EXPECT_GE(alarms, kTries * 3 / 100);
+}
+
 }  // namespace
 }  // namespace idem::bench

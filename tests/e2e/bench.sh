@@ -84,6 +84,35 @@ expect_exit 1 idem bench compare noisy.json slower.json --fail-on regression:10%
 expect_text out 'slower'
 expect_exit 0 idem bench compare noisy.json slower.json --fail-on regression:30%
 
+# B39, B45: two builds in turns. Each turn is a process of its own, of both alike; what it cannot do
+# is told in its own words; what differs in load is refused.
+cat >counting <<'SCRIPT'
+#!/bin/sh
+echo "$0" >>turns
+exec idem "$@"
+SCRIPT
+cp counting other
+chmod +x counting other
+expect_exit 0 idem bench ab ./counting ./other --pairs 8 --time 4s -- --stores memory --clients 1
+grep -q '^memory .* [01]\.[0-9]' out || fail_test "$(cat out)"
+expect_text err 'plan     8 pairs of turns'
+[ "$(head -4 turns | tr '\n' ' ')" = './other ./counting ./counting ./other ' ] || fail_test "$(cat turns)"
+[ "$(grep -c counting turns) $(grep -c other turns)" = '8 8' ] || fail_test "$(sort turns | uniq -c)"
+expect_exit 0 idem bench ab --json ./counting ./other --pairs 2 --time 1s -- --stores memory --clients 1
+[ "$(json out pairs)" = 2 ] || fail_test "$(cat out)"
+grep -q 'fewer than 8 pairs' out || fail_test "$(cat out)"
+expect_exit 2 idem bench ab ./counting ./nosuch --time 1s
+expect_text err "cannot run './nosuch'"
+expect_exit 2 idem bench ab ./counting ./other --time 1s -- --stores sqlit
+expect_text err "did you mean 'sqlite'"
+expect_exit 2 idem bench ab ./counting ./other -- --rounds 3
+expect_text err '--rounds cannot stand after --'
+sed -i 's/"$@"/"$@" --payload 99/' other
+expect_exit 2 idem bench ab ./counting ./other --pairs 1 --time 1s -- --stores memory --clients 1
+expect_text err 'payload_bytes differs'
+expect_exit 2 idem bench ab ./counting /bin/true --pairs 1 --time 1s
+expect_text err 'printed no measurement'
+
 # B41: warnings fail a strict run. The load of a machine can always be above nothing, so a tmpfs is
 # what is warned of here where there is one.
 if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
@@ -133,9 +162,10 @@ if grep -q secret out err; then fail_test 'a password was shown'; fi
 idem bench run --stores memory --clients 1 "${short[@]}" --out . >/dev/null 2>&1
 mkdir -p old new && cp results.json old/ && cp results.json new/
 examples=0
-for command in choose contention capacity run compare report; do
+cp "$(command -v idem)" old/idem && cp old/idem new/idem
+for command in choose contention capacity run ab compare report; do
   while IFS= read -r line; do
-    case $command in compare | report) ;; *) line+=' --time 1s --rounds 1' ;; esac
+    case $command in compare | report) ;; ab) line=${line/ -- / --time 3s -- } ;; *) line+=' --time 1s --rounds 1' ;; esac
     examples=$((examples + 1))
     status=0
     bash -c "$line" >out 2>err || status=$?
@@ -143,5 +173,5 @@ for command in choose contention capacity run compare report; do
 $(cat err)"
   done < <(idem bench "$command" --help | sed -n '/^Examples:/,/^$/s/^  \(.*\)/\1/p')
 done
-[ "$examples" -ge 11 ] || fail_test "only $examples examples"
+[ "$examples" -ge 13 ] || fail_test "only $examples examples"
 nothing_left

@@ -32,3 +32,25 @@ for case in INT:contention TERM:choose INT:capacity INT:run; do
   [ "$command" != choose ] || ! grep -q RECOMMENDED stopped.out || fail_test 'half a comparison recommends'
   nothing_left
 done
+
+# Two builds in turns: the signal reaches the turn that runs, whole pairs count.
+cat >old <<'SCRIPT'
+#!/bin/sh
+echo turn >>turns
+exec idem "$@"
+SCRIPT
+chmod +x old
+cp old new
+mkfifo told
+idem bench ab --json ./old ./new --time 100s --pairs 100 -- --stores sqlite --clients 1 >stopped.out 2>told &
+bench=$!
+exec 3<told
+until [ -f turns ] && [ "$(wc -l <turns)" -ge 4 ]; do read -r -t 0.1 <&3 || true; done
+kill -INT "$bench"
+cat <&3 >stopped.err
+status=0
+wait "$bench" || status=$?
+exec 3<&-
+[ "$status" = 130 ] || fail_test "ab ended with $status: $(cat stopped.out stopped.err)"
+[ "$(json stopped.out pairs)" -ge 1 ] || fail_test "whole pairs were lost: $(cat stopped.out)"
+nothing_left
