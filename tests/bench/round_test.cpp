@@ -81,7 +81,9 @@ TEST_P(EitherCallers, TakeOverCrashedClaimsAndCompleteThem) {
   EXPECT_GT(result.crashes, 10U);
   EXPECT_GE(result.uncorrected[index(Role::takeover)].count(), result.crashes);
   EXPECT_EQ(result.checks.once, result.checks.keys);
-  EXPECT_EQ(result.attempted, 500U);
+  // A round that lasts longer than the lease claims what lapsed once more while it runs.
+  EXPECT_GE(result.attempted, 500U);
+  EXPECT_LE(result.attempted, 500U + result.crashes);
 }
 
 TEST_P(EitherCallers, AreOnTimeInAnOpenLoop) {
