@@ -38,8 +38,10 @@ std::string next_event(const Record& record, Time now) {
     case LogicalState::absent:
       return "the next claim starts afresh";
     case LogicalState::processing_live:
-      return "others get in progress; if it falls silent, takeover in " +
-             human(record.lease_until - now);
+      return fmt::format(
+          "others get in progress; if it falls silent the next claim takes it over in {} (policy "
+          "hold: in doubt, until someone decides)",
+          human(record.lease_until - now));
     case LogicalState::processing_lapsed:
       return "the next claim takes it over (policy hold: in doubt, until someone decides)";
     case LogicalState::success:

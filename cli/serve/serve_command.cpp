@@ -30,8 +30,14 @@ ExitCode run_serve(const ServeCommandOptions& options, Context& context) {
   }
   const StoreChoice choice = configured_store(config);
   auto service = std::make_shared<IdempotencyService>(open_store(choice), config.service);
-  auto server =
-      must(serve::Server::start(config.serve, std::make_shared<http::Guard>(service, config.http)));
+  auto started =
+      serve::Server::start(config.serve, std::make_shared<http::Guard>(service, config.http));
+  // Only the address can be unavailable: nobody was asked anything yet.
+  if (!started && started.error().code == errc::unavailable) {
+    throw Failure(ExitCode::usage, "cannot_listen", started.error().message)
+        .advise("--listen 127.0.0.1:0 takes any free port");
+  }
+  const auto server = must(std::move(started));
   server->stop_on_signals();
 
   const std::string address = config.serve.listen.substr(0, config.serve.listen.rfind(':')) + ":" +

@@ -41,7 +41,11 @@ std::string show_duration(const Config& config) {
 }
 template <auto Part, auto Member>
 std::string show_count(const Config& config) {
-  return from_count(config.*Part.*Member);
+  return std::to_string(config.*Part.*Member);
+}
+template <auto Part, auto Member>
+std::string show_bytes(const Config& config) {
+  return from_bytes(config.*Part.*Member);
 }
 
 // --- texts with rules of their own -------------------------------------------------------------
@@ -153,6 +157,10 @@ template <auto Member>
 constexpr GeneralSetting count(std::string_view name, std::string_view help) {
   return {{name, "count", help}, set<to_count, kServe, Member>, show_count<kServe, Member>};
 }
+template <auto Member>
+constexpr GeneralSetting bytes(std::string_view name, std::string_view help) {
+  return {{name, "count", help}, set<to_count, kServe, Member>, show_bytes<kServe, Member>};
+}
 
 constexpr std::array kSettings{
     GeneralSetting{{"key_header", "text", "the request header that carries the key"},
@@ -205,9 +213,9 @@ constexpr std::array kSettings{
     GeneralSetting{{"serve.metrics_path", "text", "path of the Prometheus text, or none"},
                    set<to_path, kServe, &S::metrics_path>,
                    show_text<kServe, &S::metrics_path>},
-    count<&S::request_bytes_max>("serve.request_bytes_max", "largest request body; more: 413"),
-    count<&S::response_bytes_max>("serve.response_bytes_max", "largest upstream body; more: 502"),
-    count<&S::header_bytes_max>("serve.header_bytes_max", "largest request head; more: 431"),
+    bytes<&S::request_bytes_max>("serve.request_bytes_max", "largest request body; more: 413"),
+    bytes<&S::response_bytes_max>("serve.response_bytes_max", "largest upstream body; more: 502"),
+    bytes<&S::header_bytes_max>("serve.header_bytes_max", "largest request head; more: 431"),
     count<&S::connections_max>("serve.connections_max", "connections at once; more are told 503"),
     count<&S::threads>("serve.threads", "threads that move bytes"),
     count<&S::store_threads>("serve.store_threads", "threads that wait for the store"),

@@ -55,7 +55,7 @@ std::string show_attempts(const Policy& policy) {
 std::string show_total_lease(const Policy& policy) {
   return policy.max_total_lease ? format_duration(*policy.max_total_lease) : std::string(kNone);
 }
-std::string show_result_bytes(const Policy& policy) { return from_count(policy.max_result_bytes); }
+std::string show_result_bytes(const Policy& policy) { return from_bytes(policy.max_result_bytes); }
 
 using P = PolicyPatch;
 constexpr std::array kSettings{

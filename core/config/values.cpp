@@ -61,7 +61,7 @@ result<std::uint32_t> to_number(const Value& value) {
   return static_cast<std::uint32_t>(*number);
 }
 
-std::string from_count(std::uint64_t count) {
+std::string from_bytes(std::uint64_t count) {
   for (const auto& [shift, unit] : {std::pair{30U, "GiB"}, {20U, "MiB"}, {10U, "KiB"}}) {
     const std::uint64_t factor = std::uint64_t{1} << shift;
     if (count >= factor && count % factor == 0) return std::to_string(count / factor) + unit;

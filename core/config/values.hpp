@@ -16,7 +16,7 @@ namespace idem::config {
 [[nodiscard]] result<Duration> to_seconds(const Value& value);      // 600
 [[nodiscard]] result<std::uint64_t> to_count(const Value& value);   // 64, 1MiB; >= 1
 [[nodiscard]] result<std::uint32_t> to_number(const Value& value);  // >= 1
-[[nodiscard]] std::string from_count(std::uint64_t count);
+[[nodiscard]] std::string from_bytes(std::uint64_t count);
 [[nodiscard]] inline std::string from_bool(bool value) { return value ? "true" : "false"; }
 
 // The value one of a few words stands for; `words` has a pair for each.

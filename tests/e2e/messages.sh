@@ -31,6 +31,22 @@ printf '# comment\n\n{"op":"claim","key":"k","expct":{}}\n' >typo.jsonl
 expect_exit 2 idem script typo.jsonl
 expect_text err "typo.jsonl:3: unknown member 'expct', did you mean 'expect'?"
 
+# A port that is taken: said so, and not taken for a store that does not answer.
+serve=(idem serve --upstream http://127.0.0.1:1 --store memory:)
+mkfifo listening
+"${serve[@]}" --listen 127.0.0.1:0 >listening 2>served.err &
+read -r -t 60 line <listening || fail_test "$(cat served.err)"
+taken=${line#listening on }
+taken=${taken%%,*}
+expect_exit 2 "${serve[@]}" --listen "$taken"
+expect_text err "cannot listen on $taken"
+expect_text err '--listen 127.0.0.1:0 takes any free port'
+
+# Counts of things are numbers, counts of bytes have units.
+expect_exit 0 idem config show
+grep -Eq '^serve.connections_max: [0-9]+$' out || fail_test "$(grep connections out)"
+grep -Eq '^serve.header_bytes_max: [0-9]+KiB$' out || fail_test "$(grep header_bytes out)"
+
 # One JSON document on standard output, whatever happens.
 export IDEM_STORE=sqlite:messages.db
 check_json() {
