@@ -119,7 +119,8 @@ void add_config_commands(CLI::App& root, Context& context) {
   CLI::App* family = root.add_subcommand("config", "Show and check the configuration");
   family->set_help_flag("-h,--help", "this text");
   family->require_subcommand(1);
-  family->footer("Examples:\n  idem config show --origin\n  idem config schema >idem.schema.json\n");
+  family->footer(
+      "Examples:\n  idem config show --origin\n  idem config schema >idem.schema.json\n");
   auto options = std::make_shared<ShowOptions>();
   CLI::App* leaf = add_leaf(
       *family, context, "show", "Print every setting",
