@@ -8,7 +8,7 @@
 namespace idem::memory {
 
 std::size_t Housekeeping::round(Time now) {
-  if (slab_.wants_reclaim()) slab_.reclaim(kRemovalsPerRound * 2);
+  slab_.reclaim(kRemovalsPerRound * 2);
   const std::uint32_t chunks = slab_.chunks();
   if (chunks == 0) return 0;
   const std::uint64_t when = Due::code(now, birth_);
@@ -49,6 +49,7 @@ std::size_t Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t when, T
   std::array<std::uint32_t, kWindow> numbers;
   std::array<ShardOf::Home, kWindow> homes;
   const std::uint64_t bound = slab_.due_bound(chunk);
+  Slab::Chain chain;
   std::size_t gone = 0;
   for (std::uint32_t index = 0; index != Slab::kNoIndex;) {
     if (gone >= limit) return gone;
@@ -64,10 +65,11 @@ std::size_t Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t when, T
       homes[i].shard->prefetch_bucket(homes[i].hash);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      if (!homes[i].shard->evict(homes[i].hash, numbers[i], now)) continue;
+      if (!homes[i].shard->evict(homes[i].hash, numbers[i], now, chain)) continue;
       removed(*homes[i].shard, 1);
       ++gone;
     }
+    slab_.retire(chain);
   }
   slab_.raise_bound(chunk, bound, when);
   return gone;

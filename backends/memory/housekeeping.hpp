@@ -38,7 +38,7 @@ class Housekeeping {
   // After writes by the calling thread. How many expired records went: mostly none.
   [[nodiscard]] std::size_t after_writes(std::uint32_t count, Time now) {
     // Its own counter, of all stores together: it only paces.
-    std::uint32_t& writes = epoch::seat().writes;
+    std::uint32_t& writes = epoch::seat_taken().writes;
     const std::uint32_t before = writes;
     writes += count;
     return before / kWritesPerRound == writes / kWritesPerRound ? 0 : round(now);

@@ -181,13 +181,13 @@ class MemoryStore::Impl : memory::ShardOf {
     return done == Shard::Done::changed;
   }
 
-  void insert(std::span<Insert> ops) {
+  [[gnu::flatten]] void insert(std::span<Insert> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Insert& op, memory::Moment& moment) {
       if (too_large(op)) return false;
       return write(op, moment, [&] { return shard.insert(hash, op, moment); });
     });
   }
-  void replace(std::span<Replace> ops) {
+  [[gnu::flatten]] void replace(std::span<Replace> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Replace& op, memory::Moment& moment) {
       if (too_large(op)) return false;
       return write(op, moment, [&] { return shard.replace(hash, op, moment); });

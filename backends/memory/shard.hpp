@@ -67,6 +67,7 @@
 #include "buckets.hpp"
 #include "capacity.hpp"
 #include "cell.hpp"
+#include "cell_write.hpp"
 #include "idem/pause_point.hpp"
 #include "idem/store.hpp"
 #include "moment.hpp"
@@ -120,8 +121,9 @@ class Shard {
     // A reader writes only here, and only to a record whose insert has not returned yet.
     answer_stands(op.answer, *cell, settled(const_cast<Cell&>(*cell)), moment);
   }
-  // Removes the record in that cell if it is expired; false: it is not, or is not current.
-  [[nodiscard]] bool evict(std::uint64_t hash, std::uint32_t number, Time now);
+  // Removes the record in that cell if it is expired; false: it is not, or is not current. Its cell
+  // is in the chain then, or was retired.
+  [[nodiscard]] bool evict(std::uint64_t hash, std::uint32_t number, Time now, Slab::Chain& chain);
 
   // The current records of the first run whose order, its place turned round, is at least `from`;
   // and its order. nullopt: none.
@@ -149,7 +151,8 @@ class Shard {
 
   template <class Match>
   Place locate(Buckets::Start start, std::uint32_t place, Match&& match);
-  Place locate_key(std::uint64_t hash, const KeyRef& key);
+  Place locate_key(Buckets::Start start, std::uint64_t hash, const KeyRef& key);
+  [[nodiscard]] Buckets::Start start_of_insert(std::uint64_t hash);
   [[nodiscard, gnu::always_inline]] const Cell* find(std::uint64_t hash, const KeyRef& key) const;
   // A cell's first three lines; of a claim two are enough, and the third is its neighbour's.
   static void fetch(const Cell& cell) {
@@ -159,6 +162,7 @@ class Shard {
     __builtin_prefetch(at + 128);
   }
   [[nodiscard]] std::uint64_t settle(Cell& cell, std::uint64_t known) noexcept;
+  [[nodiscard]] std::uint64_t settle_made(Cell& cell, std::uint64_t version, Time planned) noexcept;
 
   // A cell holding the draft, unlinked; 0: no memory.
   struct Made {
@@ -167,7 +171,10 @@ class Shard {
   };
   [[nodiscard]] Made make(const CellPlan& plan, const KeyRef& key, const Draft& draft);
   void discard(const Made& made, std::int64_t entries, std::int64_t bytes);
-  void unlink(const Place& place, std::uint32_t number, Link to, std::uint64_t hash);
+  // Takes a flagged record out of the list, and sees to it that somebody did. True: this call did,
+  // and retires it.
+  [[nodiscard]] bool unlink(const Place& place, Link to, std::uint64_t hash);
+  void find_unlinked(std::uint64_t hash);
   [[nodiscard]] bool flag_removed(const Place& place, std::uint64_t version, Time now);
   void link_bucket(std::uint32_t bucket);
   void grow();

@@ -23,7 +23,7 @@ void finish(Slab& slab, std::uint32_t number, std::uint32_t size_class) {
   CellPlan plan = CellPlan::of_insert({{}, {}, key}, draft, kVirtualStart);
   plan.bits = (plan.bits & ~(7U << CellBits::kClassAt)) | size_class << CellBits::kClassAt;
   plan.size_class = size_class;
-  Cell::make(slab.cell_at(number), plan, {{}, {}, key}, draft, nullptr);
+  make_cell(slab.cell_at(number), plan, {{}, {}, key}, draft, nullptr);
   slab.set_due(number, size_class, 5);
 }
 
@@ -166,14 +166,16 @@ TEST(Shard, RefusesCleanlyWhenItsNumbersAreUsedUp) {
     const Pin pin;
     std::vector<std::uint32_t> numbers(480);
     std::uint32_t index = 0;
+    Slab::Chain chain;
     const std::size_t due = slab.find_due(0, Due::code(clock.now(), options.birth), index, numbers);
     EXPECT_EQ(due, 240U);
     EXPECT_EQ(index, Slab::kNoIndex);
     for (std::size_t i = 0; i < due; ++i) {
       const std::string_view key = slab.cell(numbers[i]).key().key;
       const std::uint64_t n = std::stoull(std::string(key.substr(2)));
-      EXPECT_TRUE(shard.evict(n * 0x9E3779B97F4A7C15U, numbers[i], clock.now()));
+      EXPECT_TRUE(shard.evict(n * 0x9E3779B97F4A7C15U, numbers[i], clock.now(), chain));
     }
+    slab.retire(chain);
   }
   reclaim_all(slab);
   const Pin pin;
