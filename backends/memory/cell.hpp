@@ -242,21 +242,24 @@ inline KeyRef Cell::key() const {
   return {{text, of.tenant_bytes()}, {biz_type, of.biz_type_bytes()}, {key, of.key_bytes()}};
 }
 
-// Without a call or a loop for most keys: they are some dozens of bytes.
+// Without a call or a loop for most keys: they are some dozens of bytes. Vectors spare the
+// registers that a replay is short of.
 [[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t count) {
+  using Vector = std::uint64_t __attribute__((vector_size(16)));
   const auto difference = [&](std::size_t at) {
-    std::array<std::uint64_t, 2> x;
-    std::array<std::uint64_t, 2> y;
-    std::memcpy(x.data(), a + at, 16);
-    std::memcpy(y.data(), b + at, 16);
-    return (x[0] ^ y[0]) | (x[1] ^ y[1]);
+    Vector x;
+    Vector y;
+    std::memcpy(&x, a + at, sizeof(x));
+    std::memcpy(&y, b + at, sizeof(y));
+    return x ^ y;
   };
+  const auto none = [](Vector of) { return (of[0] | of[1]) == 0; };
   if (count < 16) return std::memcmp(a, b, count) == 0;
   if (count > 32 && count <= 48)
-    return (difference(0) | difference(16) | difference(count - 16)) == 0;
+    return none(difference(0) | difference(16) | difference(count - 16));
   for (std::size_t at = 0; at + 16 < count; at += 16)
-    if (difference(at) != 0) return false;
-  return difference(count - 16) == 0;
+    if (!none(difference(at))) return false;
+  return none(difference(count - 16));
 }
 
 // The same for copying.
@@ -267,12 +270,16 @@ inline KeyRef Cell::key() const {
     std::memcpy(to, from, count);
     return;
   }
-  std::size_t at = 0;
+  if (count == 64) {
+    std::memcpy(to, from, 64);
+    return;
+  }
   if (count > 32 && count <= 48) {
     std::memcpy(to, from, 32);
     std::memcpy(to + count - 16, from + count - 16, 16);
     return;
   }
+  std::size_t at = 0;
   for (; at + 64 <= count; at += 64) std::memcpy(to + at, from + at, 64);
   if (at == count) return;
   for (; at + 16 < count; at += 16) std::memcpy(to + at, from + at, 16);

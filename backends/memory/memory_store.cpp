@@ -135,6 +135,9 @@ class MemoryStore::Impl : memory::ShardOf {
       {
         const Pin pin;
         for (std::size_t i = 0; i < window.size(); ++i) shard(hashes[i]).prefetch_record(hashes[i]);
+        if constexpr (!std::is_same_v<Op, Insert>)  // whose key is mostly new: it goes no further
+          for (std::size_t i = 0; i < window.size(); ++i)
+            shard(hashes[i]).prefetch_behind(hashes[i]);
         memory::Moment moment(clock_);
         for (std::size_t i = 0; i < window.size(); ++i)
           changed[i] = step(shard(hashes[i]), hashes[i], window[i], moment);

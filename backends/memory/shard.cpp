@@ -360,18 +360,19 @@ void Shard::link_bucket(std::uint32_t bucket) {
 
 // --- expiry ----------------------------------------------------------------------------------
 
-bool Shard::evict(std::uint64_t hash, std::uint32_t number, Time now, Slab::Chain& chain) {
+Shard::Evicted Shard::evict(std::uint64_t hash, std::uint32_t number, Time now,
+                            Slab::Chain& chain) {
   const Place place = locate(buckets_.start(buckets_.of(hash)), record_place(hash),
                              [&](const Cell&, std::uint32_t at) { return at == number; });
-  if (place.cell == nullptr) return false;  // not linked yet, or not any more
+  if (place.cell == nullptr) return Evicted::not_there;  // or not yet
   const std::uint64_t version = Cell::version_in(settled(*place.cell));
-  if (now < place.cell->expires_at()) return false;
+  if (now < place.cell->expires_at()) return Evicted::not_yet;
   IDEM_PAUSE_POINT("memory.evict.expired");
   // The flag goes onto this very record: one that replaced it has another `next`.
-  if (!flag_removed(place, version, now)) return false;
+  if (!flag_removed(place, version, now)) return Evicted::not_there;
   IDEM_PAUSE_POINT("memory.evict.flagged");
   if (unlink(place, place.next, hash)) slab_.retire_later(chain, number);
-  return true;
+  return Evicted::yes;
 }
 
 }  // namespace idem::memory

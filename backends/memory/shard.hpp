@@ -96,19 +96,18 @@ class Shard {
 
   // All of these only while pinned.
 
-  // Fetches what the call to come will need: first its bucket's line, then, when that is there, the
-  // record it leads to.
+  // Fetches what the call to come will need: first its bucket's line; when that is there, the
+  // record it leads to; and when that is another key's, the one behind it.
   void prefetch_bucket(std::uint64_t hash) const {
     __builtin_prefetch(&buckets_.word(buckets_.of(hash)));
   }
-  void prefetch_record(std::uint64_t hash) const {
-    const Link at = Link(buckets_.word(buckets_.of(hash)).load(std::memory_order_relaxed)).plain();
+  void prefetch_record(std::uint64_t hash) const { prefetch(first_of(hash), record_place(hash)); }
+  void prefetch_behind(std::uint64_t hash) const {
+    const Link at = first_of(hash);
     const std::uint32_t place = record_place(hash);
-    if (at.number() == 0) return;
-    if (at.place() == place)
-      fetch(slab_.cell(at.number()));
-    else if (precedes(at.place(), place))
-      __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
+    if (at.number() == 0 || !precedes(at.place(), place)) return;
+    // acquire: pairs with the CAS that linked what it leads to
+    prefetch(Link(slab_.cell(at.number()).next.load(std::memory_order_acquire)).plain(), place);
   }
   [[nodiscard]] Done insert(std::uint64_t hash, Insert& op, Moment& moment);
   [[nodiscard]] Done replace(std::uint64_t hash, Replace& op, Moment& moment);
@@ -121,9 +120,11 @@ class Shard {
     // A reader writes only here, and only to a record whose insert has not returned yet.
     answer_stands(op.answer, *cell, settled(const_cast<Cell&>(*cell)), moment);
   }
-  // Removes the record in that cell if it is expired; false: it is not, or is not current. Its cell
-  // is in the chain then, or was retired.
-  [[nodiscard]] bool evict(std::uint64_t hash, std::uint32_t number, Time now, Slab::Chain& chain);
+  // Removes the record in that cell if it is expired. not_there: it is not current, or another
+  // thread was faster. yes: its cell is in the chain, or was retired by who passed it.
+  enum class Evicted { yes, not_yet, not_there };
+  [[nodiscard]] Evicted evict(std::uint64_t hash, std::uint32_t number, Time now,
+                              Slab::Chain& chain);
 
   // The current records of the first run whose order, its place turned round, is at least `from`;
   // and its order. nullopt: none.
@@ -154,6 +155,18 @@ class Shard {
   Place locate_key(Buckets::Start start, std::uint64_t hash, const KeyRef& key);
   [[nodiscard]] Buckets::Start start_of_insert(std::uint64_t hash);
   [[nodiscard, gnu::always_inline]] const Cell* find(std::uint64_t hash, const KeyRef& key) const;
+  [[nodiscard]] Link first_of(std::uint64_t hash) const {
+    // acquire: pairs with the CAS that linked what it leads to
+    return Link(buckets_.word(buckets_.of(hash)).load(std::memory_order_acquire)).plain();
+  }
+  // Of a walk to that place.
+  void prefetch(Link at, std::uint32_t place) const {
+    if (at.number() == 0) return;
+    if (at.place() == place)
+      fetch(slab_.cell(at.number()));
+    else if (precedes(at.place(), place))
+      __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
+  }
   // A cell's first three lines; of a claim two are enough, and the third is its neighbour's.
   static void fetch(const Cell& cell) {
     const char* const at = reinterpret_cast<const char*>(&cell);

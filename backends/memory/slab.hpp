@@ -157,22 +157,25 @@ class Slab {
   // used again by this thread.
   void retire(std::uint32_t number) {
     const Cell& dead = cell(number);
-    push_limbo(number, 1, due_of(number, dead.size_class()), kLimbo | outside_flag(dead));
+    const Buried one = buried(number, dead.size_class());
+    push_limbo(one, 1, due_of(one), kLimbo | outside_flag(dead));
   }
+  // A cell in limbo: its number and, above it, its class, so that nobody need look at the cell. 0:
+  // none.
+  using Buried = std::uint64_t;
   // Cells that are retired in one step, and go back to their chunks.
   struct Chain {
-    std::uint32_t first = 0;
-    std::uint32_t last = 0;
+    Buried first = 0;
+    Buried last = 0;
     std::uint32_t count = 0;
   };
   void retire_later(Chain& chain, std::uint32_t number) {
     const Cell& dead = cell(number);
+    const Buried one = buried(number, dead.size_class());
     // relaxed: by the CAS in push_limbo
-    due_of(number, dead.size_class())
-        .store(kLimbo | kHome | outside_flag(dead) | chain.first, std::memory_order_relaxed);
-    if (chain.first == 0) chain.last = number;
-    chain.first = number;
-    ++chain.count;
+    due_of(one).store(kLimbo | kHome | outside_flag(dead) | chain.first, std::memory_order_relaxed);
+    if (chain.count++ == 0) chain.last = one;
+    chain.first = one;
   }
   void retire(Chain& chain);
   // After some writes of the calling thread: moves the epoch on if there is reason to, fills the
@@ -226,10 +229,11 @@ class Slab {
   static constexpr std::uint32_t kDueWords = kFirstGranule * kGranuleBytes / 8;
   static constexpr std::uint32_t kNone = 511;  // no free cell
   static constexpr std::uint64_t kFree = std::uint64_t{1} << 63;
-  // In limbo; with it whether the result lies outside, and the number of the next cell there.
+  // In limbo; with it whether the result lies outside, and the Buried that is next there.
   static constexpr std::uint64_t kLimbo = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kHome = std::uint64_t{1} << 60;  // goes back to its chunk
-  static constexpr std::uint64_t kHasOutside = std::uint64_t{1} << 35;
+  static constexpr std::uint64_t kHasOutside = std::uint64_t{1} << 59;
+  static constexpr std::uint64_t kBuriedMask = (std::uint64_t{1} << 35) - 1;
   static constexpr std::uint64_t kTaken = std::uint64_t{1} << 61;  // and not linked yet
   static constexpr std::uint32_t kRunCells = 16;
   static constexpr std::uint32_t kSparesMost = 64;  // of a class
@@ -284,12 +288,13 @@ class Slab {
     // Of the thread that is alone in it:
     std::array<Spares, kClassLargest + 1> spares{};
     std::array<Run, kClassLargest + 1> runs{};
-    std::int64_t tried = 0;  // `retired` when it last tried to move the epoch on
+    std::int64_t tried = 0;         // `retired` when it last looked for what may be freed
+    std::uint64_t tried_epoch = 0;  // and the epoch after it
 
     std::array<std::atomic<std::uint32_t>, kClassLargest + 1> current{};  // chunk + 1
-    std::array<std::atomic<std::uint32_t>, 4> limbo{};
-    std::atomic<std::uint32_t> ready{0};  // a rest of a detached stack: may be freed at any time
-    std::atomic<std::uint32_t> turn{0};   // which foreign stripe is looked at next
+    std::array<std::atomic<Buried>, 4> limbo{};
+    std::atomic<Buried> ready{0};        // a rest of a detached stack: may be freed at any time
+    std::atomic<std::uint32_t> turn{0};  // which foreign stripe is looked at next
     std::atomic<std::int64_t> retired{0};
     std::atomic<std::int64_t> freed{0};  // or become spares
 
@@ -342,10 +347,22 @@ class Slab {
                                                    std::uint32_t size_class) const {
     return due(number / kChunkGranules, index_of(number, size_class));
   }
+  [[nodiscard]] static Buried buried(std::uint32_t number, std::uint32_t size_class) {
+    return number | Buried{size_class} << 32;
+  }
+  [[nodiscard]] static std::uint32_t number_in(Buried cell) {
+    return static_cast<std::uint32_t>(cell);
+  }
+  [[nodiscard]] static std::uint32_t class_in(Buried cell) {
+    return static_cast<std::uint32_t>(cell >> 32);
+  }
+  [[nodiscard]] std::atomic<std::uint64_t>& due_of(Buried cell) const {
+    return due_of(number_in(cell), class_in(cell));
+  }
   [[nodiscard]] static std::uint64_t outside_flag(const Cell& dead) {
     return dead.outside() != nullptr ? kHasOutside : 0;
   }
-  void push_limbo(std::uint32_t first, std::int64_t count, std::atomic<std::uint64_t>& last,
+  void push_limbo(Buried first, std::int64_t count, std::atomic<std::uint64_t>& last,
                   std::uint64_t what);
 
   [[nodiscard]] Run take_run(Stripe& stripe, std::uint32_t size_class, std::uint32_t most);
@@ -379,7 +396,7 @@ class Slab {
   std::size_t reclaim(Stripe& stripe, std::size_t limit, Fate fate);
   std::size_t reclaim_ready(Stripe& stripe, std::size_t limit, Fate fate);
   std::size_t reclaim_oldest(Stripe& stripe, std::size_t limit, Fate fate);
-  std::size_t disperse(Stripe& stripe, std::uint32_t head, std::size_t limit, Fate fate);
+  std::size_t disperse(Stripe& stripe, Buried head, std::size_t limit, Fate fate);
 
   const std::uint32_t chunks_max_;
   // Of each region: where cell 0 would be if it were in it; 0: it is not there. The lines of its
@@ -395,18 +412,18 @@ class Slab {
 
 inline void Slab::retire(Chain& chain) {
   if (chain.count == 0) return;
-  std::atomic<std::uint64_t>& word = due_of(chain.last, cell(chain.last).size_class());
+  std::atomic<std::uint64_t>& word = due_of(chain.last);
   push_limbo(chain.first, chain.count, word, word.load(std::memory_order_relaxed));
   chain = {};
 }
 
 // Cells from `first` to the one whose due word is `last`, which tells `what` and no other yet.
-inline void Slab::push_limbo(std::uint32_t first, std::int64_t count,
-                             std::atomic<std::uint64_t>& last, std::uint64_t what) {
+inline void Slab::push_limbo(Buried first, std::int64_t count, std::atomic<std::uint64_t>& last,
+                             std::uint64_t what) {
   Stripe& stripe = stripes_[thread_stripe()];
-  std::atomic<std::uint32_t>& stack = stripe.limbo[current_epoch() & 3];
+  std::atomic<Buried>& stack = stripe.limbo[current_epoch() & 3];
   IDEM_PAUSE_POINT("memory.reclaim.retire");
-  std::uint32_t below = stack.load(std::memory_order_relaxed);
+  Buried below = stack.load(std::memory_order_relaxed);
   do {
     last.store(what | below, std::memory_order_relaxed);  // by the CAS
     // release: pairs with the exchange in reclaim_oldest

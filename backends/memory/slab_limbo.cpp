@@ -27,6 +27,9 @@ void Slab::reclaim_mine(Stripe& stripe, std::size_t limit) {
   const std::int64_t retired = stripe.retired.load(std::memory_order_relaxed);
   if (retired - stripe.tried < kRetiredPerTry) return;
   stripe.tried = retired;
+  // Another thread may have moved it on meanwhile.
+  if (current_epoch() == stripe.tried_epoch) try_advance();
+  stripe.tried_epoch = current_epoch();
   reclaim_oldest(stripe, limit - done, fate);
 }
 
@@ -44,7 +47,9 @@ void Slab::reclaim_everywhere(std::size_t limit) {
 
 std::size_t Slab::reclaim(Stripe& stripe, std::size_t limit, Fate fate) {
   const std::size_t done = reclaim_ready(stripe, limit, fate);
-  return done >= limit ? done : done + reclaim_oldest(stripe, limit - done, fate);
+  if (done >= limit) return done;
+  try_advance();
+  return done + reclaim_oldest(stripe, limit - done, fate);
 }
 
 std::size_t Slab::reclaim_ready(Stripe& stripe, std::size_t limit, Fate fate) {
@@ -54,43 +59,42 @@ std::size_t Slab::reclaim_ready(Stripe& stripe, std::size_t limit, Fate fate) {
 }
 
 std::size_t Slab::reclaim_oldest(Stripe& stripe, std::size_t limit, Fate fate) {
-  try_advance();
-  std::atomic<std::uint32_t>& stack = stripe.limbo[(current_epoch() + 2) & 3];
+  std::atomic<Buried>& stack = stripe.limbo[(current_epoch() + 2) & 3];
   if (stack.load(std::memory_order_relaxed) == 0) return 0;
   // acquire: pairs with the CAS in retire
-  const std::uint32_t head = stack.exchange(0, std::memory_order_acquire);
+  const Buried head = stack.exchange(0, std::memory_order_acquire);
   IDEM_PAUSE_POINT("memory.reclaim.detached");
   return disperse(stripe, head, limit, fate);
 }
 
-std::size_t Slab::disperse(Stripe& stripe, std::uint32_t head, std::size_t limit, Fate fate) {
+std::size_t Slab::disperse(Stripe& stripe, Buried head, std::size_t limit, Fate fate) {
   std::size_t done = 0;
   bool enough = false;
   Bundle bundle;
   while (head != 0) {
-    // The class is told by the word, but where the word is, by the class: all of a chunk have one.
-    const std::uint32_t size_class = cell(head).size_class();
-    std::atomic<std::uint64_t>& at = due_of(head, size_class);
+    const std::uint32_t number = number_in(head);
+    const std::uint32_t size_class = class_in(head);
+    std::atomic<std::uint64_t>& at = due_of(head);
     const std::uint64_t word = at.load(std::memory_order_relaxed);
     Spares& spares = stripe.spares[size_class];
     const bool home = fate == Fate::freed || (word & kHome) != 0;
     const bool use = !home && spares.count < kSparesMost;
     enough = enough || done >= limit || (fate == Fate::to_use && !home && !use);
     if (enough) {
-      std::uint32_t none = 0;
+      Buried none = 0;
       // release: pairs with the exchange in reclaim_ready. Taken: another rest waits there already,
       // and this one is freed here, rather than walked to its end.
       if (stripe.ready.compare_exchange_strong(none, head, std::memory_order_release)) break;
     }
-    if ((word & kHasOutside) != 0) free_outside(cell(head));
+    if ((word & kHasOutside) != 0) free_outside(cell(number));
     if (use) {
       at.store(kTaken | spares.first, std::memory_order_relaxed);  // read by this thread only
-      spares.first = head;
+      spares.first = number;
       ++spares.count;
     } else {
-      put(bundle, head, size_class);
+      put(bundle, number, size_class);
     }
-    head = static_cast<std::uint32_t>(word);
+    head = word & kBuriedMask;
     ++done;
   }
   give_back(bundle);
