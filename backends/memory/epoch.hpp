@@ -28,7 +28,7 @@
 // Progress. pin and unpin are one store each. try_advance never waits: a pinned thread that does
 // not move on makes it return false, and retired memory waits meanwhile (MemoryStore counts it).
 //
-// Cost. A pin and an unpin are about a nanosecond each; an advance is a system call of 1 to 3 us,
+// Cost. A pin and an unpin are about a nanosecond each; an advance is a system call of 1 to 13 us,
 // so it is tried only when some hundreds of cells wait.
 #pragma once
 
