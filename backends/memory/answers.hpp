@@ -81,12 +81,7 @@ inline void describe_written(Record& held, const Draft& draft, std::uint64_t ver
   const std::size_t count = to.size();
   if (from.size() != count || count < 16) [[unlikely]]
     return (from.empty() && to.empty()) || assign(to, from);
-  char* const into = to.data();
-  std::size_t at = 0;
-  for (; at + 64 <= count; at += 64) std::memcpy(into + at, from.data() + at, 64);
-  if (at == count) return true;
-  for (; at + 16 < count; at += 16) std::memcpy(into + at, from.data() + at, 16);
-  std::memcpy(into + count - 16, from.data() + count - 16, 16);
+  copy_bytes(to.data(), from.data(), count);
   return true;
 }
 

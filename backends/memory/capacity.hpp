@@ -13,6 +13,9 @@ class Capacity {
   Capacity(std::uint64_t max_entries, std::uint64_t max_bytes)
       : max_entries_(max_entries), max_bytes_(max_bytes) {}
 
+  // Whether anything is: else reserve() and give_back() need not be called.
+  [[nodiscard]] bool bounded() const { return (max_entries_ | max_bytes_) != 0; }
+
   // All or nothing; bytes may be negative.
   [[nodiscard]] bool reserve(std::int64_t entries, std::int64_t bytes) {
     if (!take(entries_, max_entries_, entries)) return false;

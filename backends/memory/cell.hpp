@@ -35,9 +35,9 @@ inline constexpr std::uint32_t kClassLargest = kClassGranules.size() - 1;
 [[nodiscard]] constexpr std::size_t class_bytes(std::uint32_t size_class) {
   return kClassGranules[size_class] * kGranuleBytes;
 }
+inline constexpr std::array<std::uint8_t, 9> kClassOf{1, 1, 1, 2, 3, 4, 5, 6, 6};  // by granules
 // The smallest class for so many bytes, or 0 if none is large enough.
 [[nodiscard]] constexpr std::uint32_t class_for(std::size_t bytes) {
-  constexpr std::array<std::uint8_t, 9> kClassOf{1, 1, 1, 2, 3, 4, 5, 6, 6};  // by granules
   const std::size_t granules = (bytes + kGranuleBytes - 1) / kGranuleBytes;
   return granules < kClassOf.size() ? kClassOf[granules] : 0;
 }
@@ -81,32 +81,11 @@ struct CellBits {
   static constexpr std::uint32_t kTombstone = 1U << 28;
 };
 
-// What a cell is made of: known before it has a place.
-struct CellPlan {
-  std::uint32_t bits = 0;
-  std::uint32_t size_class = 0;
-  std::uint32_t outside_bytes = 0;  // of a result that does not fit into a cell
-  std::uint64_t version = 0;        // of an insert: unless the shard's floor is above it
-  Time written{};
-  Time created{};
-
-  // Of a record that nothing stood in the way of; settled later.
-  [[nodiscard]] static CellPlan of_insert(const KeyRef& key, const Draft& draft, Time now);
-  // Of a record that takes the place of another one.
-  [[nodiscard]] static CellPlan of_replace(const KeyRef& key, const Draft& draft, Time now,
-                                           std::uint64_t version, Time created);
-  // Chooses the class, and where the result goes.
-  void fit(const KeyRef& key, const Draft& draft);
-  // What the record takes, its share of chunk heads and index not counted.
-  [[nodiscard]] std::int64_t bytes() const {
-    return static_cast<std::int64_t>(class_bytes(size_class) + outside_bytes);
-  }
-};
-
 class CellFields;
 
 class Cell {
  public:
+  static constexpr std::size_t kKeepAt = 68;  // where the head ends
   static constexpr std::int64_t kUnsettled = std::numeric_limits<std::int64_t>::min();
   // In the version's word; versions are below both (kVersionEnd).
   static constexpr std::uint64_t kProvisional = std::uint64_t{1} << 63;
@@ -117,10 +96,6 @@ class Cell {
   std::uint32_t bits;
   Fingerprint request_hash;
   Owner owner;
-
-  // Writes everything but `next`. `outside`: owned by the cell from now on.
-  static Cell& make(void* at, const CellPlan& plan, const KeyRef& key, const Draft& draft,
-                    char* outside);
 
   [[nodiscard]] std::uint32_t size_class() const { return bits >> CellBits::kClassAt & 7U; }
   [[nodiscard]] Status status() const {
@@ -161,8 +136,6 @@ class Cell {
 
  private:
   friend class CellFields;
-  static constexpr std::size_t kKeepAt = 68;  // where the head ends
-
   [[nodiscard]] bool has(std::uint32_t what) const { return (bits & what) != 0; }
   [[nodiscard]] const char* at(std::size_t offset) const {
     return reinterpret_cast<const char*>(this) + offset;
@@ -269,21 +242,48 @@ inline KeyRef Cell::key() const {
   return {{text, of.tenant_bytes()}, {biz_type, of.biz_type_bytes()}, {key, of.key_bytes()}};
 }
 
-// Without a call or a loop for most keys: they are some dozens of bytes.
+// Without a call or a loop for most keys: they are some dozens of bytes. Vectors spare the
+// registers that a replay is short of.
 [[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t count) {
+  using Vector = std::uint64_t __attribute__((vector_size(16)));
   const auto difference = [&](std::size_t at) {
-    std::array<std::uint64_t, 2> x;
-    std::array<std::uint64_t, 2> y;
-    std::memcpy(x.data(), a + at, 16);
-    std::memcpy(y.data(), b + at, 16);
-    return (x[0] ^ y[0]) | (x[1] ^ y[1]);
+    Vector x;
+    Vector y;
+    std::memcpy(&x, a + at, sizeof(x));
+    std::memcpy(&y, b + at, sizeof(y));
+    return x ^ y;
   };
+  const auto none = [](Vector of) { return (of[0] | of[1]) == 0; };
   if (count < 16) return std::memcmp(a, b, count) == 0;
   if (count > 32 && count <= 48)
-    return (difference(0) | difference(16) | difference(count - 16)) == 0;
+    return none(difference(0) | difference(16) | difference(count - 16));
   for (std::size_t at = 0; at + 16 < count; at += 16)
-    if (difference(at) != 0) return false;
-  return difference(count - 16) == 0;
+    if (!none(difference(at))) return false;
+  return none(difference(count - 16));
+}
+
+// The same for copying.
+[[gnu::always_inline]] inline void copy_bytes(char* to, const char* from, std::size_t count) {
+  constexpr std::size_t kFew = 16;
+  constexpr std::size_t kMany = 1024;  // so many that a call does not matter
+  if (count - kFew > kMany - kFew) [[unlikely]] {
+    std::memcpy(to, from, count);
+    return;
+  }
+  if (count == 64) {
+    std::memcpy(to, from, 64);
+    return;
+  }
+  if (count > 32 && count <= 48) {
+    std::memcpy(to, from, 32);
+    std::memcpy(to + count - 16, from + count - 16, 16);
+    return;
+  }
+  std::size_t at = 0;
+  for (; at + 64 <= count; at += 64) std::memcpy(to + at, from + at, 64);
+  if (at == count) return;
+  for (; at + 16 < count; at += 16) std::memcpy(to + at, from + at, 16);
+  std::memcpy(to + count - 16, from + count - 16, 16);
 }
 
 // Most records have a bare key whose text lies at one of two places. Which one is left to the

@@ -29,13 +29,7 @@ bool register_barriers() noexcept { return membarrier(MEMBARRIER_CMD_REGISTER_PR
 bool barrier_in_all_threads() noexcept { return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); }
 
 Slot* find_slot() {
-  for (Slot* slot = slots.load(); slot != nullptr; slot = slot->next) {
-    bool free = false;
-    // acquire: pairs with the release of the thread that gave the slot back
-    if (!slot->taken.load(std::memory_order_relaxed) &&
-        slot->taken.compare_exchange_strong(free, true, std::memory_order_acquire))
-      return slot;
-  }
+  if (Slot* const left = take_free_seat(nullptr)) return left;
   Slot* const slot = new Slot;
   // relaxed: only deals out numbers
   const std::uint32_t number = seats_taken.fetch_add(1, std::memory_order_relaxed);
@@ -50,8 +44,7 @@ Slot* find_slot() {
 // Gives the slot back when the thread ends.
 struct Leaving {
   ~Leaving() {
-    // release: pairs with the acquire in find_slot
-    if (own != nullptr) own->taken.store(false, std::memory_order_release);
+    if (own != nullptr) leave_seat(*own);
     own = nullptr;
   }
 };
@@ -80,6 +73,22 @@ bool nobody_is_behind(std::uint64_t epoch) noexcept {
 }  // namespace
 
 const bool asymmetric = kSeesBarriers && register_barriers();
+
+Slot* take_free_seat(const Slot* behind) noexcept {
+  for (Slot* slot = behind != nullptr ? behind->next : slots.load(); slot != nullptr;
+       slot = slot->next) {
+    bool free = false;
+    // acquire: pairs with the release in leave_seat
+    if (!slot->taken.load(std::memory_order_relaxed) &&
+        slot->taken.compare_exchange_strong(free, true, std::memory_order_acquire))
+      return slot;
+  }
+  return nullptr;
+}
+
+void leave_seat(Slot& slot) noexcept {
+  slot.taken.store(false, std::memory_order_release);  // pairs with take_free_seat
+}
 
 Slot& take_seat() noexcept {
   static_cast<void>(kForkHandler);

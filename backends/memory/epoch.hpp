@@ -28,7 +28,7 @@
 // Progress. pin and unpin are one store each. try_advance never waits: a pinned thread that does
 // not move on makes it return false, and retired memory waits meanwhile (MemoryStore counts it).
 //
-// Cost. A pin and an unpin are about a nanosecond each; an advance is a system call of 1 to 3 us,
+// Cost. A pin and an unpin are about a nanosecond each; an advance is a system call of 1 to 13 us,
 // so it is tried only when some hundreds of cells wait.
 #pragma once
 
@@ -59,6 +59,13 @@ extern const bool asymmetric;
 
 Slot& take_seat() noexcept;  // the thread's first pin
 [[nodiscard]] inline Slot& seat() noexcept { return own != nullptr ? *own : take_seat(); }
+// A seat whose thread has ended, the first behind that one in the list (nullptr: of all), until
+// leave_seat(); nullptr: there is none. As the next thread would it may use what is private to the
+// seat's stripe.
+[[nodiscard]] Slot* take_free_seat(const Slot* behind) noexcept;
+void leave_seat(Slot& slot) noexcept;
+// Of a thread that has pinned before.
+[[nodiscard]] inline Slot& seat_taken() noexcept { return *own; }
 
 }  // namespace epoch
 
@@ -95,12 +102,12 @@ class Pin {
 // further seats share the others.
 inline constexpr std::size_t kStripesAlone = 48;
 inline constexpr std::size_t kStripes = 64;
-[[nodiscard]] inline std::size_t thread_stripe() noexcept { return epoch::seat().stripe; }
+[[nodiscard]] inline std::size_t thread_stripe() noexcept { return epoch::seat_taken().stripe; }
 
-// Adds to a counter of the calling thread's stripe; what it was. relaxed: a gauge
+// Adds to a counter of the calling thread's stripe, while pinned; what it was. relaxed: a gauge
 template <class T>
 T add_in_stripe(std::atomic<T>& counter, T more) noexcept {
-  if (!epoch::seat().alone) [[unlikely]]
+  if (!epoch::seat_taken().alone) [[unlikely]]
     return counter.fetch_add(more, std::memory_order_relaxed);
   const T before = counter.load(std::memory_order_relaxed);
   counter.store(before + more, std::memory_order_relaxed);

@@ -3,8 +3,9 @@
 //
 // Who expires is found in the calendar (slab.hpp), chunk by chunk, and removed from its shard's
 // list like any other removal. A share is done once in kWritesPerRound writes of a thread, so that
-// the misses of many removals overlap: first all cells are fetched, then all buckets, then each
-// goes.
+// the misses of many removals overlap: first all cells are fetched, then all buckets, then what
+// those lead to, then each goes. Threads that meet at a chunk part again, each by another distance:
+// else they would go on side by side, each removing every second record of a line they both write.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,7 @@ class Housekeeping {
   // After writes by the calling thread. How many expired records went: mostly none.
   [[nodiscard]] std::size_t after_writes(std::uint32_t count, Time now) {
     // Its own counter, of all stores together: it only paces.
-    std::uint32_t& writes = epoch::seat().writes;
+    std::uint32_t& writes = epoch::seat_taken().writes;
     const std::uint32_t before = writes;
     writes += count;
     return before / kWritesPerRound == writes / kWritesPerRound ? 0 : round(now);
@@ -71,9 +72,13 @@ class Housekeeping {
   [[nodiscard]] std::size_t round(Time now);
   static void tell(std::atomic<std::int64_t>& counter, Shard& shard, std::int64_t count,
                    std::int64_t sign);
+  struct Gone {
+    std::size_t count = 0;
+    bool met = false;  // another thread is at it too
+  };
   // Of one chunk that is due.
-  [[nodiscard]] std::size_t evict_chunk(std::uint32_t chunk, std::uint64_t when, Time now,
-                                        std::size_t limit);
+  [[nodiscard]] Gone evict_chunk(std::uint32_t chunk, std::uint64_t when, Time now,
+                                 std::size_t limit);
 
   Slab& slab_;
   const ShardOf& shard_of_;

@@ -135,6 +135,9 @@ class MemoryStore::Impl : memory::ShardOf {
       {
         const Pin pin;
         for (std::size_t i = 0; i < window.size(); ++i) shard(hashes[i]).prefetch_record(hashes[i]);
+        if constexpr (!std::is_same_v<Op, Insert>)  // whose key is mostly new: it goes no further
+          for (std::size_t i = 0; i < window.size(); ++i)
+            shard(hashes[i]).prefetch_behind(hashes[i]);
         memory::Moment moment(clock_);
         for (std::size_t i = 0; i < window.size(); ++i)
           changed[i] = step(shard(hashes[i]), hashes[i], window[i], moment);
@@ -181,13 +184,13 @@ class MemoryStore::Impl : memory::ShardOf {
     return done == Shard::Done::changed;
   }
 
-  void insert(std::span<Insert> ops) {
+  [[gnu::flatten]] void insert(std::span<Insert> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Insert& op, memory::Moment& moment) {
       if (too_large(op)) return false;
       return write(op, moment, [&] { return shard.insert(hash, op, moment); });
     });
   }
-  void replace(std::span<Replace> ops) {
+  [[gnu::flatten]] void replace(std::span<Replace> ops) {
     run(ops, [this](Shard& shard, std::uint64_t hash, Replace& op, memory::Moment& moment) {
       if (too_large(op)) return false;
       return write(op, moment, [&] { return shard.replace(hash, op, moment); });

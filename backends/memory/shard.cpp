@@ -35,7 +35,8 @@ Shard::~Shard() = default;
 // The one walk of all writers (Michael's, 2002): from `start` to the first record of that place
 // that matches, unlinking every flagged record it passes.
 template <class Match>
-inline Shard::Place Shard::locate(Buckets::Start start, std::uint32_t place, Match&& match) {
+[[gnu::always_inline]] inline Shard::Place Shard::locate(Buckets::Start start, std::uint32_t place,
+                                                         Match&& match) {
   for (;; start.seen = Link(start.word->load())) {
     std::atomic<std::uint64_t>* word = start.word;
     Link seen = start.seen;
@@ -71,9 +72,37 @@ inline Shard::Place Shard::locate(Buckets::Start start, std::uint32_t place, Mat
   }
 }
 
-Shard::Place Shard::locate_key(std::uint64_t hash, const KeyRef& key) {
-  return locate(buckets_.start(buckets_.of(hash)), record_place(hash),
+[[gnu::always_inline]] inline Shard::Place Shard::locate_key(Buckets::Start start,
+                                                             std::uint64_t hash,
+                                                             const KeyRef& key) {
+  return locate(start, record_place(hash),
                 [&](const Cell& cell, std::uint32_t) { return cell.is(key); });
+}
+
+// An insert links its bucket, if nobody did.
+[[gnu::always_inline]] inline Buckets::Start Shard::start_of_insert(std::uint64_t hash) {
+  const std::uint32_t bucket = buckets_.of(hash);
+  std::atomic<std::uint64_t>& word = buckets_.word(bucket);
+  const Link seen(word.load());
+  if (seen.bits() != 0 && !seen.flagged()) [[likely]]
+    return {&word, seen};
+  if (seen.bits() == 0) link_bucket(bucket);
+  return buckets_.start(bucket);
+}
+
+[[gnu::always_inline]] inline bool Shard::unlink(const Place& place, Link to, std::uint64_t hash) {
+  std::uint64_t expected = place.seen.bits();
+  const bool mine = place.word->compare_exchange_strong(expected, to.bits());
+  if (mine) [[likely]]
+    IDEM_PAUSE_POINT("memory.unlink.won");
+  else
+    find_unlinked(hash);
+  return mine;
+}
+
+// Passes a flagged record, unless it has been unlinked.
+void Shard::find_unlinked(std::uint64_t hash) {
+  static_cast<void>(locate(buckets_.start(buckets_.of(hash)), record_place(hash), kNoMatch));
 }
 
 std::optional<std::uint32_t> Shard::next_run(std::uint32_t from, std::vector<const Cell*>& run) {
@@ -100,18 +129,19 @@ std::optional<std::uint32_t> Shard::next_run(std::uint32_t from, std::vector<con
 
 // --- cells -----------------------------------------------------------------------------------
 
-Shard::Made Shard::make(const CellPlan& plan, const KeyRef& key, const Draft& draft) {
+[[gnu::always_inline]] inline Shard::Made Shard::make(const CellPlan& plan, const KeyRef& key,
+                                                      const Draft& draft) {
   char* outside = nullptr;
-  if (plan.outside_bytes != 0) {
+  if (plan.outside_bytes != 0) [[unlikely]] {
     outside = static_cast<char*>(std::malloc(plan.outside_bytes));
     if (outside == nullptr) return {};
   }
   const std::uint32_t number = slab_.allocate(plan.size_class);
-  if (number == 0) {
+  if (number == 0) [[unlikely]] {
     std::free(outside);
     return {};
   }
-  Cell& cell = Cell::make(slab_.cell_at(number), plan, key, draft, outside);
+  Cell& cell = make_cell(slab_.cell_at(number), plan, key, draft, outside);
   slab_.count_outside(plan.outside_bytes);
   slab_.set_due(number, plan.size_class, Due::code(later(plan.written, draft.keep), birth_));
   return {number, &cell};
@@ -126,13 +156,23 @@ void Shard::discard(const Made& made, std::int64_t entries, std::int64_t bytes) 
 
 // --- the verbs -------------------------------------------------------------------------------
 
+// What settle() does, by who made the record and knows what is in it.
+[[gnu::always_inline]] inline std::uint64_t Shard::settle_made(Cell& cell, std::uint64_t version,
+                                                               Time planned) noexcept {
+  IDEM_PAUSE_POINT("memory.insert.settle");
+  std::uint64_t known = version | Cell::kProvisional;
+  const bool in_time =
+      floor_.load() < version && removed_at_.load() <= planned.time_since_epoch().count();
+  if (in_time && cell.version_word.compare_exchange_strong(known, version)) [[likely]]
+    return version;
+  return (known & Cell::kProvisional) == 0 ? known : settle(cell, known);
+}
+
 Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
-  const std::uint32_t bucket = buckets_.of(hash);
-  if (buckets_.word(bucket).load() == 0) link_bucket(bucket);
   Made made;
   CellPlan plan;
-  for (;;) {
-    const Place place = locate_key(hash, op.key);
+  for (Buckets::Start start = start_of_insert(hash);; start = start_of_insert(hash)) {
+    const Place place = locate_key(start, hash, op.key);
     if (place.cell != nullptr) {
       discard(made, 1, plan.bytes());
       answer_stands(op.answer, *place.cell, settled(*place.cell), moment);
@@ -146,7 +186,7 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
     }
     if (made.cell == nullptr) {
       plan = CellPlan::of_insert(op.key, op.draft, now);
-      if (!capacity_.reserve(1, plan.bytes())) return Done::full;
+      if (capacity_.bounded() && !capacity_.reserve(1, plan.bytes())) return Done::full;
       made = make(plan, op.key, op.draft);
       if (made.cell == nullptr) capacity_.give_back(1, plan.bytes());
       if (made.cell == nullptr || !copy(op.answer.held.result, op.draft.result)) {
@@ -162,9 +202,9 @@ Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
       break;
   }
   IDEM_PAUSE_POINT("memory.insert.linked");
-  const std::uint64_t version = Cell::version_in(settled(*made.cell));
-  const Time written = made.cell->updated();
-  answer_written(op.answer, op.draft, version, written, written);
+  const std::uint64_t settled = settle_made(*made.cell, plan.version, plan.written);
+  const Time written = settled == plan.version ? plan.written : made.cell->updated();
+  answer_written(op.answer, op.draft, Cell::version_in(settled), written, written);
   return Done::answered;
 }
 
@@ -173,7 +213,7 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
   Made made;
   CellPlan plan;
   for (;;) {
-    const Place place = locate_key(hash, op.key);
+    const Place place = locate_key(buckets_.start(buckets_.of(hash)), hash, op.key);
     if (place.cell == nullptr) {
       discard(made, 0, more);
       answer_absent(op.answer, absent_at(moment));
@@ -182,8 +222,11 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     Cell& old = *place.cell;
     const std::uint64_t word = settled(old);
     const std::uint64_t version = Cell::version_in(word);
-    const Time now = moment.not_before(old.updated());
-    if (version != op.expected || (now >= old.expires_at() && !op.draft.fresh)) {
+    const CellFields fields = old.fields();
+    const Time since = (word & Cell::kWrittenLate) != 0 ? old.updated() : fields.written(version);
+    const Time now = moment.not_before(since);
+    if (version != op.expected || (now >= later(since, old.keep()) && !op.draft.fresh))
+        [[unlikely]] {
       discard(made, 0, more);
       answer_stands(op.answer, old, word, moment);
       return Done::answered;
@@ -193,9 +236,11 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     if (made.cell == nullptr) {
       plan = CellPlan::of_replace(op.key, op.draft, now,
                                   std::max({version + 1, micros_of(now), op.draft.fence}),
-                                  old.created(version));
-      more = plan.bytes() - old.bytes();
-      if (!capacity_.reserve(0, more)) return Done::full;
+                                  fields.created(since, fields.fence(version)));
+      if (capacity_.bounded()) {
+        more = plan.bytes() - old.bytes();
+        if (!capacity_.reserve(0, more)) return Done::full;
+      }
       made = make(plan, op.key, op.draft);
       if (made.cell == nullptr) capacity_.give_back(0, more);
       if (made.cell == nullptr || !copy(op.answer.held.result, op.draft.result)) {
@@ -211,14 +256,14 @@ Shard::Done Shard::replace(std::uint64_t hash, Replace& op, Moment& moment) {
     IDEM_PAUSE_POINT("memory.replace.swapped");
     answer_written(op.answer, op.draft, plan.version, plan.written,
                    op.draft.fresh ? plan.written : plan.created);
-    unlink(place, place.seen.number(), link, hash);
+    if (unlink(place, link, hash)) slab_.retire(place.seen.number());
     return Done::changed;
   }
 }
 
 Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
   for (;;) {
-    const Place place = locate_key(hash, op.key);
+    const Place place = locate_key(buckets_.start(buckets_.of(hash)), hash, op.key);
     if (place.cell == nullptr) {
       answer_absent(op.answer, absent_at(moment));
       return Done::answered;
@@ -234,7 +279,7 @@ Shard::Done Shard::remove(std::uint64_t hash, Remove& op, Moment& moment) {
     IDEM_PAUSE_POINT("memory.remove.flagged");
     op.answer.now = now;
     op.answer.state = Answer::State::written;
-    unlink(place, place.seen.number(), place.next, hash);
+    if (unlink(place, place.next, hash)) slab_.retire(place.seen.number());
     return Done::changed;
   }
 }
@@ -264,19 +309,8 @@ bool Shard::flag_removed(const Place& place, std::uint64_t version, Time now) {
   std::uint64_t expected = place.next.bits();
   if (!place.cell->next.compare_exchange_strong(expected, place.next.with_flag().bits()))
     return false;
-  capacity_.give_back(1, place.cell->bytes());
+  if (capacity_.bounded()) capacity_.give_back(1, place.cell->bytes());
   return true;
-}
-
-// Takes a flagged record out of the list, and sees to it that somebody did.
-void Shard::unlink(const Place& place, std::uint32_t number, Link to, std::uint64_t hash) {
-  std::uint64_t expected = place.seen.bits();
-  if (place.word->compare_exchange_strong(expected, to.bits())) {
-    IDEM_PAUSE_POINT("memory.unlink.won");
-    slab_.retire(number);
-    return;
-  }
-  static_cast<void>(locate(buckets_.start(buckets_.of(hash)), record_place(hash), kNoMatch));
 }
 
 // --- growing ---------------------------------------------------------------------------------
@@ -326,18 +360,19 @@ void Shard::link_bucket(std::uint32_t bucket) {
 
 // --- expiry ----------------------------------------------------------------------------------
 
-bool Shard::evict(std::uint64_t hash, std::uint32_t number, Time now) {
+Shard::Evicted Shard::evict(std::uint64_t hash, std::uint32_t number, Time now,
+                            Slab::Chain& chain) {
   const Place place = locate(buckets_.start(buckets_.of(hash)), record_place(hash),
                              [&](const Cell&, std::uint32_t at) { return at == number; });
-  if (place.cell == nullptr) return false;  // not linked yet, or not any more
+  if (place.cell == nullptr) return Evicted::not_there;  // or not yet
   const std::uint64_t version = Cell::version_in(settled(*place.cell));
-  if (now < place.cell->expires_at()) return false;
+  if (now < place.cell->expires_at()) return Evicted::not_yet;
   IDEM_PAUSE_POINT("memory.evict.expired");
   // The flag goes onto this very record: one that replaced it has another `next`.
-  if (!flag_removed(place, version, now)) return false;
+  if (!flag_removed(place, version, now)) return Evicted::not_there;
   IDEM_PAUSE_POINT("memory.evict.flagged");
-  unlink(place, number, place.next, hash);
-  return true;
+  if (unlink(place, place.next, hash)) slab_.retire_later(chain, number);
+  return Evicted::yes;
 }
 
 }  // namespace idem::memory

@@ -67,6 +67,7 @@
 #include "buckets.hpp"
 #include "capacity.hpp"
 #include "cell.hpp"
+#include "cell_write.hpp"
 #include "idem/pause_point.hpp"
 #include "idem/store.hpp"
 #include "moment.hpp"
@@ -95,19 +96,18 @@ class Shard {
 
   // All of these only while pinned.
 
-  // Fetches what the call to come will need: first its bucket's line, then, when that is there, the
-  // record it leads to.
+  // Fetches what the call to come will need: first its bucket's line; when that is there, the
+  // record it leads to; and when that is another key's, the one behind it.
   void prefetch_bucket(std::uint64_t hash) const {
     __builtin_prefetch(&buckets_.word(buckets_.of(hash)));
   }
-  void prefetch_record(std::uint64_t hash) const {
-    const Link at = Link(buckets_.word(buckets_.of(hash)).load(std::memory_order_relaxed)).plain();
+  void prefetch_record(std::uint64_t hash) const { prefetch(first_of(hash), record_place(hash)); }
+  void prefetch_behind(std::uint64_t hash) const {
+    const Link at = first_of(hash);
     const std::uint32_t place = record_place(hash);
-    if (at.number() == 0) return;
-    if (at.place() == place)
-      fetch(slab_.cell(at.number()));
-    else if (precedes(at.place(), place))
-      __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
+    if (at.number() == 0 || !precedes(at.place(), place)) return;
+    // acquire: pairs with the CAS that linked what it leads to
+    prefetch(Link(slab_.cell(at.number()).next.load(std::memory_order_acquire)).plain(), place);
   }
   [[nodiscard]] Done insert(std::uint64_t hash, Insert& op, Moment& moment);
   [[nodiscard]] Done replace(std::uint64_t hash, Replace& op, Moment& moment);
@@ -120,8 +120,11 @@ class Shard {
     // A reader writes only here, and only to a record whose insert has not returned yet.
     answer_stands(op.answer, *cell, settled(const_cast<Cell&>(*cell)), moment);
   }
-  // Removes the record in that cell if it is expired; false: it is not, or is not current.
-  [[nodiscard]] bool evict(std::uint64_t hash, std::uint32_t number, Time now);
+  // Removes the record in that cell if it is expired. not_there: it is not current, or another
+  // thread was faster. yes: its cell is in the chain, or was retired by who passed it.
+  enum class Evicted { yes, not_yet, not_there };
+  [[nodiscard]] Evicted evict(std::uint64_t hash, std::uint32_t number, Time now,
+                              Slab::Chain& chain);
 
   // The current records of the first run whose order, its place turned round, is at least `from`;
   // and its order. nullopt: none.
@@ -149,8 +152,21 @@ class Shard {
 
   template <class Match>
   Place locate(Buckets::Start start, std::uint32_t place, Match&& match);
-  Place locate_key(std::uint64_t hash, const KeyRef& key);
+  Place locate_key(Buckets::Start start, std::uint64_t hash, const KeyRef& key);
+  [[nodiscard]] Buckets::Start start_of_insert(std::uint64_t hash);
   [[nodiscard, gnu::always_inline]] const Cell* find(std::uint64_t hash, const KeyRef& key) const;
+  [[nodiscard]] Link first_of(std::uint64_t hash) const {
+    // acquire: pairs with the CAS that linked what it leads to
+    return Link(buckets_.word(buckets_.of(hash)).load(std::memory_order_acquire)).plain();
+  }
+  // Of a walk to that place.
+  void prefetch(Link at, std::uint32_t place) const {
+    if (at.number() == 0) return;
+    if (at.place() == place)
+      fetch(slab_.cell(at.number()));
+    else if (precedes(at.place(), place))
+      __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
+  }
   // A cell's first three lines; of a claim two are enough, and the third is its neighbour's.
   static void fetch(const Cell& cell) {
     const char* const at = reinterpret_cast<const char*>(&cell);
@@ -159,6 +175,7 @@ class Shard {
     __builtin_prefetch(at + 128);
   }
   [[nodiscard]] std::uint64_t settle(Cell& cell, std::uint64_t known) noexcept;
+  [[nodiscard]] std::uint64_t settle_made(Cell& cell, std::uint64_t version, Time planned) noexcept;
 
   // A cell holding the draft, unlinked; 0: no memory.
   struct Made {
@@ -167,7 +184,10 @@ class Shard {
   };
   [[nodiscard]] Made make(const CellPlan& plan, const KeyRef& key, const Draft& draft);
   void discard(const Made& made, std::int64_t entries, std::int64_t bytes);
-  void unlink(const Place& place, std::uint32_t number, Link to, std::uint64_t hash);
+  // Takes a flagged record out of the list, and sees to it that somebody did. True: this call did,
+  // and retires it.
+  [[nodiscard]] bool unlink(const Place& place, Link to, std::uint64_t hash);
+  void find_unlinked(std::uint64_t hash);
   [[nodiscard]] bool flag_removed(const Place& place, std::uint64_t version, Time now);
   void link_bucket(std::uint32_t bucket);
   void grow();

@@ -326,7 +326,8 @@ void Slab::raise_bound(std::uint32_t chunk, std::uint64_t bound, std::uint64_t w
   std::uint64_t earliest = Due::kNever + 1;
   for (std::uint32_t index = 0; index < cells; ++index) {
     std::uint64_t word = due(chunk, index).load(std::memory_order_relaxed);
-    if (word == kTaken) word = when + 1;  // not told yet: look again soon
+    const bool soon = (word & kTaken) != 0 || (word & (kLimbo | kHome)) == kLimbo;
+    if (soon) word = when + 1;  // taken, or used again maybe, and not told yet
     if (word != 0 && word < earliest) earliest = word;
   }
   // Unless cells were taken meanwhile: the count in the word tells. It cannot have gone round while
@@ -336,98 +337,11 @@ void Slab::raise_bound(std::uint32_t chunk, std::uint64_t bound, std::uint64_t w
   m.due_min.compare_exchange_strong(bound, raised, std::memory_order_acq_rel);
 }
 
-void Slab::retire(std::uint32_t number) {
-  std::atomic<std::uint64_t>& word = due_of(number);
-  Stripe& stripe = stripes_[thread_stripe()];
-  std::atomic<std::uint32_t>& stack = stripe.limbo[current_epoch() & 3];
-  IDEM_PAUSE_POINT("memory.reclaim.retire");
-  std::uint32_t below = stack.load(std::memory_order_relaxed);
-  do {
-    word.store(kLimbo | below, std::memory_order_relaxed);  // by the CAS
-    // release: pairs with the exchange in reclaim
-  } while (!stack.compare_exchange_weak(below, number, std::memory_order_acq_rel));
-  stripe.limbo_cells.fetch_add(1, std::memory_order_relaxed);
-}
-
-// --- reclaiming --------------------------------------------------------------------------------
-
-void Slab::reclaim(std::size_t limit) {
-  const std::size_t mine = thread_stripe();
-  reclaim(stripes_[mine], limit);
-  // relaxed: any stripe will do
-  const std::size_t other = stripes_[mine].turn.fetch_add(1, std::memory_order_relaxed) % kStripes;
-  if (stripes_[other].limbo_cells.load(std::memory_order_relaxed) >= kLimboWorthwhile)
-    reclaim(stripes_[other], limit);
-}
-
-void Slab::reclaim_everywhere(std::size_t limit) {
-  for (Stripe& stripe : stripes_)
-    if (stripe.limbo_cells.load(std::memory_order_relaxed) != 0) reclaim(stripe, limit);
-}
-
-std::size_t Slab::reclaim(Stripe& stripe, std::size_t limit) {
-  // acquire: pairs with the CAS that left the rest there
-  std::size_t done = 0;
-  if (stripe.ready.load(std::memory_order_relaxed) != 0)
-    done = free_chain(stripe, stripe.ready.exchange(0, std::memory_order_acquire), limit);
-  if (done >= limit) return done;
-  try_advance();
-  std::atomic<std::uint32_t>& stack = stripe.limbo[(current_epoch() + 2) & 3];
-  if (stack.load(std::memory_order_relaxed) == 0) return done;
-  // acquire: pairs with the CAS in retire
-  const std::uint32_t head = stack.exchange(0, std::memory_order_acquire);
-  IDEM_PAUSE_POINT("memory.reclaim.detached");
-  return done + free_chain(stripe, head, limit - done);
-}
-
-std::size_t Slab::free_chain(Stripe& stripe, std::uint32_t head, std::size_t limit) {
-  std::size_t done = 0;
-  while (head != 0) {
-    if (done >= limit) {
-      std::uint32_t none = 0;
-      // release: pairs with the exchange in reclaim. Taken: another rest waits there already, and
-      // this one is freed here, rather than walked to its end.
-      if (stripe.ready.compare_exchange_strong(none, head, std::memory_order_release)) break;
-    }
-    const auto next = static_cast<std::uint32_t>(due_of(head).load(std::memory_order_relaxed));
-    free_cell(head);
-    head = next;
-    ++done;
-  }
-  stripe.limbo_cells.fetch_sub(static_cast<std::int64_t>(done), std::memory_order_relaxed);
-  return done;
-}
-
-void Slab::free_cell(std::uint32_t number) {
-  Cell& dead = cell(number);
-  const std::uint32_t size_class = dead.size_class();
-  count_outside(-static_cast<std::int64_t>(dead.outside_bytes()));
-  std::free(dead.outside());
-  const std::uint32_t chunk = number / kChunkGranules;
-  const std::uint32_t index = index_of(number, size_class);
-  const std::uint32_t cells = cells_of(size_class);
-  std::atomic<std::uint64_t>& anchor = meta(chunk).anchor;
-  std::uint64_t seen = anchor.load(std::memory_order_relaxed);
-  for (;;) {
-    Anchor a = Anchor::of(seen);
-    due(chunk, index).store(kFree | a.free, std::memory_order_relaxed);
-    a.free = index;
-    const bool last = --a.used == 0 && a.place != Place::current;
-    const bool list = !last && a.place == Place::none && cells - a.used >= cells / 4;
-    if (last) a.size_class = kClassEmptying;
-    if (list) a.place = Place::listed;
-    IDEM_PAUSE_POINT("memory.slab.free");
-    // release: pairs with take(): the due word, and the end of the cell's life
-    if (!anchor.compare_exchange_weak(seen, a.bits(), std::memory_order_acq_rel)) continue;
-    if (last) empty_chunk(chunk);
-    if (list) push(piles_[size_class], chunk);
-    return;
-  }
-}
+// --- gauges ------------------------------------------------------------------------------------
 
 std::uint64_t Slab::limbo_cells() const {
   std::int64_t cells = 0;
-  for (const Stripe& stripe : stripes_) cells += stripe.limbo_cells.load(std::memory_order_relaxed);
+  for (const Stripe& stripe : stripes_) cells += stripe.limbo_cells();
   return cells > 0 ? static_cast<std::uint64_t>(cells) : 0;
 }
 

@@ -31,12 +31,10 @@ bool WatchTable::watch(std::uint64_t hash, std::function<void()> changed) noexce
   return true;
 }
 
-void WatchTable::notify(std::uint64_t hash) noexcept {
-  Stack& s = stack(hash);
-  if (s.top.load() == nullptr) return;
+void WatchTable::notify_waiting(Stack& stack) noexcept {
   IDEM_PAUSE_POINT("memory.watch.notify");
-  call_out(s);
-  s.bound.store(kBoundMin, std::memory_order_relaxed);
+  call_out(stack);
+  stack.bound.store(kBoundMin, std::memory_order_relaxed);
 }
 
 void WatchTable::call_out(Stack& stack) noexcept {

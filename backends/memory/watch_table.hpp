@@ -38,7 +38,10 @@ class WatchTable {
   // False: no memory for it.
   [[nodiscard]] bool watch(std::uint64_t hash, std::function<void()> changed) noexcept;
   // After the change is visible, and not pinned.
-  void notify(std::uint64_t hash) noexcept;
+  void notify(std::uint64_t hash) noexcept {
+    if (stack(hash).top.load() != nullptr) [[unlikely]]
+      notify_waiting(stack(hash));
+  }
 
   [[nodiscard]] std::size_t watchers() const;  // a gauge
 
@@ -53,6 +56,7 @@ class WatchTable {
     std::atomic<std::uint32_t> bound{kBoundMin};
   };
   [[nodiscard]] Stack& stack(std::uint64_t hash) const { return (*stacks_)[hash % kStacks]; }
+  static void notify_waiting(Stack& stack) noexcept;
   static void call_out(Stack& stack) noexcept;
 
   std::unique_ptr<std::array<Stack, kStacks>> stacks_;

@@ -26,6 +26,11 @@ concept BatchesReplays = requires(typename Table::Caller& caller, const char* ke
   caller.replay_batch(keys, std::size_t{}, [](const char*) {});
 };
 template <class Table>
+concept TellsItsSize = requires(Table& table) {
+  table.bytes();
+  table.sweep_all();
+};
+template <class Table>
 concept NeedsExpiring = requires(typename Table::Caller& caller, const char* key) {
   caller.expire(key);
 };
@@ -37,6 +42,11 @@ struct Round {
   Histogram latency;          // of calls (a batch is one)
   double claimed_bytes = 0;   // memory only: resident bytes per record
   double finished_bytes = 0;  // memory only
+  // What a table that can tell says of its own size, in bytes. steady: after four lives, and after
+  // all; lapse: before the records expired, and when nothing was left of them.
+  std::size_t bytes_before = 0;
+  std::size_t bytes_after = 0;
+  double home_ms = 0;  // lapse: how long that took after the last claim
 };
 
 [[noreturn]] inline void refuse(const char* what) {
@@ -56,6 +66,8 @@ class Drive {
     if (plan_.workload == Workload::memory) return weigh();
     finish_all();
     Round round;
+    bytes_before_ = own_bytes();
+    if (plan_.workload == Workload::lapse) race_clock().advance(life_of(plan_));
     const CpuWatch cpu;
     std::barrier<> start(static_cast<std::ptrdiff_t>(plan_.threads));
     in_threads([&](std::size_t t) {
@@ -77,6 +89,12 @@ class Drive {
     round.mops = static_cast<double>(calls) * 1e3 / static_cast<double>(end - begin);
     round.held = table_.size();
     check(round);
+    if constexpr (TellsItsSize<Table>) {
+      if (plan_.workload == Workload::lapse) table_.sweep_all();
+      round.home_ms = static_cast<double>(Stopwatch::now() - end) * 1e-6;
+    }
+    round.bytes_before = bytes_before_;
+    round.bytes_after = own_bytes();
     return round;
   }
 
@@ -108,6 +126,11 @@ class Drive {
     const std::size_t extra = plan_.workload == Workload::zipf ? plan_.records / 10 : 0;
     return {grows ? 0 : std::max(requests_.finished_count(), plan_.records) + extra,
             life_of(plan_)};
+  }
+
+  [[nodiscard]] std::size_t own_bytes() {
+    if constexpr (TellsItsSize<Table>) return table_.bytes();
+    return 0;
   }
 
   template <class Work>
@@ -159,6 +182,7 @@ class Drive {
       case Workload::claim:
       case Workload::grow:
       case Workload::same:
+      case Workload::lapse:
         return plan_.batch > 1 ? claim_batches(caller, tally, stream)
                                : claims(caller, tally, stream);
       case Workload::cycle:
@@ -171,7 +195,7 @@ class Drive {
       case Workload::zipf:
         return mix(caller, tally, stream);
       case Workload::steady:
-        return steady(caller, tally, stream);
+        return steady(t, caller, stream);
       case Workload::memory:
         return;
     }
@@ -248,12 +272,14 @@ class Drive {
   }
   // Time goes on by a microsecond to a claim, a millisecond at a time. A peer is told which of its
   // keys are dead; ours finds out.
-  void steady(Caller& caller, Tally& tally, const Stream& stream) {
+  void steady(std::size_t t, Caller& caller, const Stream& stream) {
+    Tally& tally = tallies_[t];
     constexpr std::size_t kStep = 1000;
     const std::size_t life = plan_.records / plan_.threads;
     const std::size_t count = stream.size();
     for (std::size_t i = 0; i < count; ++i) {
       if (i % kStep == kStep - 1) race_clock().advance(Micros(kStep));
+      if (i == life * 4 && t == 0) bytes_before_ = own_bytes();
       timed(tally, [&] {
         tally.count(caller.claim(stream.key(i)).verdict);
         if constexpr (NeedsExpiring<Table>) {
@@ -283,8 +309,8 @@ class Drive {
     const std::size_t winners = plan_.workload == Workload::same ? plan_.records : claims;
     if (won != winners) refuse("not exactly one winner to each key");
     const std::size_t expected = winners + requests_.finished_count();
-    if (plan_.workload != Workload::steady && round.held != expected)
-      refuse("records are missing, or too many");
+    const bool expires = plan_.workload == Workload::steady || plan_.workload == Workload::lapse;
+    if (!expires && round.held != expected) refuse("records are missing, or too many");
   }
 
   // One thread; resident memory, after its allocator gave back what is free.
@@ -318,6 +344,7 @@ class Drive {
   const Requests& requests_;
   Table table_;
   std::vector<Tally> tallies_;
+  std::size_t bytes_before_ = 0;
 };
 
 }  // namespace idem::bench

@@ -104,6 +104,11 @@ class IdemTable {
   [[nodiscard]] std::size_t size() const { return store_->gauges().records; }
   // As a service's sweeper does once in a while.
   void sweep() { static_cast<void>(store_->sweep(1000)); }
+  void sweep_all() {
+    while (store_->sweep(10'000).value() != 0) {
+    }
+  }
+  [[nodiscard]] std::size_t bytes() const { return store_->gauges().bytes; }
 
  private:
   const Setup setup_;

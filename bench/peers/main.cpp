@@ -72,6 +72,11 @@ nlohmann::json told(const Round& round, const Plan& plan) {
     json["claimed_bytes"] = round.claimed_bytes;
     json["finished_bytes"] = round.finished_bytes;
   }
+  if (round.bytes_after != 0) {
+    json["bytes_before"] = round.bytes_before;
+    json["bytes_after"] = round.bytes_after;
+    json["home_ms"] = round.home_ms;
+  }
   if (!plan.latency) return json;
   json["p50_ns"] = *round.latency.quantile(0.5);
   json["p99_ns"] = *round.latency.quantile(0.99);

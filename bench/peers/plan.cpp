@@ -10,7 +10,7 @@
 namespace idem::bench {
 namespace {
 
-constexpr std::array<std::pair<Workload, std::string_view>, 9> kNames{{
+constexpr std::array<std::pair<Workload, std::string_view>, 10> kNames{{
     {Workload::claim, "claim"},
     {Workload::grow, "grow"},
     {Workload::cycle, "cycle"},
@@ -19,10 +19,10 @@ constexpr std::array<std::pair<Workload, std::string_view>, 9> kNames{{
     {Workload::same, "same"},
     {Workload::zipf, "zipf"},
     {Workload::steady, "steady"},
+    {Workload::lapse, "lapse"},
     {Workload::memory, "memory"},
 }};
 
-constexpr std::size_t kLives = 16;
 constexpr std::size_t kPrime = 2'654'435'761;
 
 void append(Stream& stream, KeyRef key) { stream.keys.append(key.key); }
@@ -100,6 +100,10 @@ Requests::Requests(const Plan& plan) : streams(plan.threads) {
   if (plan.workload == Workload::same) {
     const KeyBlock keys(1, plan.records);
     for (Stream& stream : streams) stream.keys = cut(keys, 0, keys.size());
+  }
+  if (plan.workload == Workload::lapse) {
+    const KeyBlock keys(0, plan.records);
+    finished = cut(keys, 0, keys.size());
   }
   if (!replays) return;
   const KeyBlock keys(0, plan.workload == Workload::hot ? 1 : plan.records);

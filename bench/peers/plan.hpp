@@ -21,6 +21,7 @@ enum class Workload : std::uint8_t {
   same,    // W6: all threads claim the same keys in the same order
   zipf,    // W7: 95 % replays, zipf 0.99; 5 % new claims
   steady,  // W8: claims that live as long as `records` further ones; 16 lives
+  lapse,   // claims while `records` finished ones expire, all in one millisecond; ours only
   memory,  // what a record takes: claimed, grown from empty; then finished
 };
 
@@ -60,11 +61,14 @@ struct Requests {
   return word;
 }
 
+inline constexpr std::size_t kLives = 16;           // of `steady`
 inline constexpr std::size_t kHotAsks = 4'000'000;  // of each thread
 
-// The virtual length of `steady`'s lives: a microsecond to a claim.
+// The virtual length of lives; of `steady`'s: a microsecond to a claim.
 [[nodiscard]] inline Micros life_of(const Plan& plan) {
-  return plan.workload == Workload::steady ? Micros(plan.records) : Micros(std::chrono::hours(24));
+  if (plan.workload == Workload::steady) return Micros(plan.records);
+  if (plan.workload == Workload::lapse) return std::chrono::minutes(1);
+  return std::chrono::hours(24);
 }
 
 }  // namespace idem::bench

@@ -244,7 +244,7 @@ TEST_F(MemoryPauseTest, AFrozenReaderIsSeenInTheLimboGauge) {
   freeze.resume.release();
   reader.join();
   for (int i = 0; i < 10'000; ++i) held = replace(store, "hot", held.held.version, claim(1));
-  EXPECT_LE(store.gauges().limbo, 1'200U);
+  EXPECT_LE(store.gauges().limbo, 2'200U);  // what is kept for use, and some
 }
 
 }  // namespace
