@@ -9,6 +9,8 @@
 // Not a test: what it prints depends on the machine. Rows:
 //   combined        64 blocking callers, a claim of a new key each, through one store
 //   autocommit      64 blocking callers, a prepared single-row INSERT each, on 32 connections
+//   ready N         N connections, each with ready INSERTs of 64 such claims, and nothing of ours:
+//                   what the server can do
 //   hot LAYOUT      8 blocking callers, claims of one finished key through a store of that layout
 //   refused LAYOUT  8 connections, INSERTs of one key into a table of that layout: duplicates as a
 //                   store would meet them that never reads first
@@ -19,6 +21,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <string_view>
 #include <thread>
@@ -33,6 +36,7 @@ namespace {
 constexpr std::size_t kCallers = 64;
 constexpr std::size_t kConnections = 32;
 constexpr std::size_t kHotCallers = 8;
+constexpr std::size_t kReadyRows = 64;
 
 std::atomic<std::uint64_t> next_key{0};
 // relaxed: only uniqueness is wanted
@@ -63,7 +67,7 @@ struct Figure {
   double cpu_us = 0;  // per call
 };
 
-// Of so many threads; `work` says whether it did what it was asked.
+// Of so many threads; `work` says how many calls it did as it was asked.
 template <class Work>
 Figure measure(std::size_t callers, Micros length, Work work) {
   std::atomic<std::uint64_t> count{0};
@@ -73,7 +77,11 @@ Figure measure(std::size_t callers, Micros length, Work work) {
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < callers; ++t) {
     threads.emplace_back([&, t] {
-      while (system_clock().now() < begin + length) ++(work(t) ? count : wrong);
+      while (system_clock().now() < begin + length) {
+        const std::size_t done = work(t);
+        count += done;
+        if (done == 0) ++wrong;
+      }
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -137,6 +145,10 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
   Caller root(database);
   PlainInserts plain(database, kConnections);
   PlainInserts plain_articles(database, kHotCallers, MysqlOptions::Layout::articles);
+  std::deque<ReadyBatches> ready;
+  for (int i = 0; i < 2; ++i) {
+    ready.emplace_back(database, kReadyRows, database.options().table);
+  }
   (void)plain.insert("hot");
   (void)plain_articles.insert("hot");
   std::printf("server: %s, flush %s, durability %s\n", store->capabilities().backend.c_str(),
@@ -144,7 +156,7 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
               store->capabilities().durability == Durability::power ? "power" : "less");
   std::vector<Row> rows;
   for (const char* const name : {"combined", "autocommit", "hot clustered", "hot articles",
-                                 "refused clustered", "refused articles"})
+                                 "refused clustered", "refused articles", "ready 1", "ready 2"})
     rows.push_back({name, {}, {}});
   const auto refused = [](PlainInserts& in) {
     return [&in](std::size_t) { return in.insert("hot") == 1062; };
@@ -152,6 +164,13 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
   const auto hot = [](IdempotencyStore& in) {
     return [&in](std::size_t) {
       return insert(in, kKey, claim_of(Owner::random())).state == Answer::State::stands;
+    };
+  };
+  const auto send = [](std::deque<ReadyBatches>& on) {
+    return [&on](std::size_t t) -> std::size_t {
+      std::vector<std::string> keys(kReadyRows);
+      for (std::string& key : keys) key = new_key();
+      return on[t].insert(keys) == 0 ? kReadyRows : 0;
     };
   };
   const auto add = [&](Row& row, std::size_t callers, const auto& work) {
@@ -168,9 +187,12 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
     add(rows[3], kHotCallers, hot(*other));
     add(rows[4], kHotCallers, refused(plain));
     add(rows[5], kHotCallers, refused(plain_articles));
+    add(rows[6], 1, send(ready));
+    add(rows[7], 2, send(ready));
   }
   for (const Row& row : rows) print(row);
   tell("combined / autocommit", rows[0], rows[1]);
+  tell("combined / ready 1", rows[0], rows[6]);
   tell("hot: clustered / articles", rows[2], rows[3]);
   tell("refused: clustered / articles", rows[4], rows[5]);
   return 0;
