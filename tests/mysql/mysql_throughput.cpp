@@ -29,6 +29,7 @@
 
 #include "caller.hpp"
 #include "plain_inserts.hpp"
+#include "rates.hpp"
 
 namespace idem::mysql_test {
 namespace {
@@ -62,68 +63,18 @@ double cpu_us() {
          ticks * 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-struct Figure {
-  double rate = 0;    // calls per second
-  double cpu_us = 0;  // per call
+struct CostedRow : testing::Row {
+  std::vector<double> cpu{};  // by round: µs per call
 };
 
 // Of so many threads; `work` says how many calls it did as it was asked.
 template <class Work>
-Figure measure(std::size_t callers, Micros length, Work work) {
-  std::atomic<std::uint64_t> count{0};
-  std::atomic<std::uint64_t> wrong{0};
+void measure(CostedRow& row, std::size_t callers, Micros length, Work work) {
   const double cpu = cpu_us();
-  const Time begin = system_clock().now();
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < callers; ++t) {
-    threads.emplace_back([&, t] {
-      while (system_clock().now() < begin + length) {
-        const std::size_t done = work(t);
-        count += done;
-        if (done == 0) ++wrong;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  if (wrong != 0)
-    std::printf("VOID: %llu wrong answers\n", static_cast<unsigned long long>(wrong.load()));
-  const auto calls = static_cast<double>(std::max<std::uint64_t>(count, 1));
-  return {calls * 1e6 / static_cast<double>((system_clock().now() - begin).count()),
-          (cpu_us() - cpu) / calls};
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
-struct Row {
-  const char* name;
-  std::vector<double> rates;
-  std::vector<double> cpu;
-  void add(const Figure& figure) {
-    rates.push_back(figure.rate);
-    cpu.push_back(figure.cpu_us);
-  }
-};
-
-void print(const Row& row) {
-  if (row.rates.empty()) return;
-  const auto [least, most] = std::minmax_element(row.rates.begin(), row.rates.end());
-  std::printf("%-17s median %8.0f/s   min %8.0f   max %8.0f   %6.1f us of processor time\n",
-              row.name, median(row.rates), *least, *most, median(row.cpu));
-}
-
-// The median of the rounds' own ratios: what disturbs a round disturbs both.
-void tell(const char* what, const Row& one, const Row& other) {
-  if (one.rates.empty() || other.rates.empty()) return;
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < one.rates.size(); ++i) {
-    ratios.push_back(one.rates[i] / other.rates[i]);
-  }
-  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  std::printf("%-32s rate %.2f (%.2f to %.2f)   processor time %.2f\n", what, median(ratios),
-              *least, *most, median(other.cpu) / median(one.cpu));
+  const testing::Timer timer(length);
+  const std::size_t calls = testing::count_of(callers, timer, work);
+  row.rates.push_back(timer.rate(calls));
+  row.cpu.push_back((cpu_us() - cpu) / static_cast<double>(std::max<std::size_t>(calls, 1)));
 }
 
 void finish(IdempotencyStore& store) {
@@ -154,10 +105,10 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
   std::printf("server: %s, flush %s, durability %s\n", store->capabilities().backend.c_str(),
               root.cell("SELECT @@innodb_flush_log_at_trx_commit").c_str(),
               store->capabilities().durability == Durability::power ? "power" : "less");
-  std::vector<Row> rows;
+  std::vector<CostedRow> rows;
   for (const char* const name : {"combined", "autocommit", "hot clustered", "hot articles",
                                  "refused clustered", "refused articles", "ready 1", "ready 2"})
-    rows.push_back({name, {}, {}});
+    rows.push_back({{name}});
   const auto refused = [](PlainInserts& in) {
     return [&in](std::size_t) { return in.insert("hot") == 1062; };
   };
@@ -173,8 +124,8 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
       return on[t].insert(keys) == 0 ? kReadyRows : 0;
     };
   };
-  const auto add = [&](Row& row, std::size_t callers, const auto& work) {
-    if (only.empty() || only == row.name) row.add(measure(callers, length, work));
+  const auto add = [&](CostedRow& row, std::size_t callers, const auto& work) {
+    if (only.empty() || only == row.name) measure(row, callers, length, work);
   };
   for (int round = 0; round < rounds; ++round) {
     add(rows[0], kCallers, [&](std::size_t) {
@@ -190,11 +141,15 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
     add(rows[6], 1, send(ready));
     add(rows[7], 2, send(ready));
   }
-  for (const Row& row : rows) print(row);
-  tell("combined / autocommit", rows[0], rows[1]);
-  tell("combined / ready 1", rows[0], rows[6]);
-  tell("hot: clustered / articles", rows[2], rows[3]);
-  tell("refused: clustered / articles", rows[4], rows[5]);
+  for (const CostedRow& row : rows) {
+    if (row.rates.empty()) continue;
+    print(row);
+    std::printf("%42.1f us of processor time\n", testing::median_of(row.cpu));
+  }
+  print_ratio(rows[0], rows[1]);
+  print_ratio(rows[0], rows[6]);
+  print_ratio(rows[2], rows[3]);
+  print_ratio(rows[4], rows[5]);
   return 0;
 }
 
