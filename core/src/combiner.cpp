@@ -74,7 +74,7 @@ void Combiner::run(CombinerJob& job) {
   }
   if (next != nullptr) tell(*next, CombinerJob::leads);
   if (jobs.empty()) {
-    if (sleep(job) == CombinerJob::finished) return;
+    if (await_turn(job) == CombinerJob::finished) return;
     jobs = followers(job);
   }
   lead(job.lane_, jobs, &job);
@@ -87,7 +87,7 @@ std::size_t Combiner::waiting() const {
 
 // Until the job is finished, or is to lead. acquire: pairs with the release stores of tell() and
 // tell_finished(), a bell's with their additions.
-CombinerJob::State Combiner::sleep(CombinerJob& job) {
+CombinerJob::State Combiner::await_turn(CombinerJob& job) {
   const bool first = job.bell_ == nullptr;
   const ParkingWord& word = first ? job.state_ : *job.bell_;
   Micros patience = options_.patience;

@@ -106,7 +106,7 @@ class Combiner {
     ParkingWord rung{0};
   };
 
-  CombinerJob::State sleep(CombinerJob& job);
+  CombinerJob::State await_turn(CombinerJob& job);
   bool lost_patience(CombinerJob& job);
   static void tell(CombinerJob& job, CombinerJob::State state);
   static void tell_finished(Line& jobs);
