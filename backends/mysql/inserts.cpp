@@ -10,6 +10,7 @@
 // Versions: the time of a row is read before its statement waits for the row, and clocks step back.
 // So the transaction commits only if all its versions are above the table's floor, as that is after
 // the wait; else it is rolled back, and done again above the floor. Nobody sees it before.
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -38,11 +39,13 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-// The most rows of one statement: a power of two, or one and a half of it, so that a connection
-// prepares a dozen statements and not one for every number.
+// The most rows of one statement: up to seven, or five, six, seven or eight eighths of a power of
+// two, so that a connection prepares twenty statements and not one for every number, and a batch is
+// two at most.
 std::size_t rows_of_one(std::size_t count) {
-  const std::size_t power = std::bit_floor(std::min(count, kRowsMax));
-  return power + power / 2 <= std::min(count, kRowsMax) ? power + power / 2 : power;
+  const std::size_t most = std::min(count, kRowsMax);
+  const std::size_t step = std::max<std::size_t>(std::bit_floor(most) / 4, 1);
+  return most / step * step;
 }
 
 // Not too many rows and bytes each. `single`: one row each.
@@ -204,7 +207,9 @@ class Inserter {
       } else if (effect.took == Took::yes && seal.fault) {
         answer_failed(answer, fail(errc::unknown, seal.fault.error.message));
       } else if (effect.took == Took::yes && !seal.open) {
-        answer.held = inserted_record(op.draft, seal.now, floor_);
+        const auto us = static_cast<std::uint64_t>(seal.now.time_since_epoch().count());
+        record_of(op.draft, std::max({floor_ + 1, us, op.draft.fence}), seal.now, seal.now,
+                  answer.held);
         answer.state = Answer::State::written;
         answer.now = seal.now;
         note(work_.shared, false);

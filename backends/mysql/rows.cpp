@@ -109,25 +109,6 @@ void add_joined_insert(Fields& fields, const Insert& op, const DraftText& text, 
 
 void add_is_claim(Fields& fields, const Draft& draft) { fields.push_back(flag(draft.fence == 0)); }
 
-Record inserted_record(const Draft& draft, Time now, std::uint64_t floor) {
-  Record record;
-  record.request_hash = draft.request_hash;
-  record.owner = draft.owner;
-  const auto us = static_cast<std::uint64_t>(now.time_since_epoch().count());
-  record.version = std::max({floor + 1, us, draft.fence});
-  record.fence = draft.fence != 0 ? draft.fence : record.version;
-  record.attempt = draft.attempt;
-  record.status = draft.status;
-  record.fail_kind = draft.fail_kind;
-  record.tombstone = draft.tombstone;
-  if (draft.status == Status::processing) record.lease_until = now + draft.lease;
-  if (draft.status == Status::failed) record.retry_at = now + draft.retry_after;
-  record.create_time = record.update_time = now;
-  record.expires_at = now + draft.keep;
-  record.result = draft.result;
-  return record;
-}
-
 void add_replace(Fields& fields, const Replace& op, const DraftText& text, TimeSource time) {
   add_time(fields, time);
   fields.push_back(number(op.draft.fence));

@@ -49,9 +49,6 @@ void add_joined_insert(Fields& fields, const Insert& op, const DraftText& text, 
 void add_is_claim(Fields& fields, const Draft& draft);
 void add_replace(Fields& fields, const Replace& op, const DraftText& text, TimeSource time);
 
-// The record that an insert has written, which took `now` for the time and knew `floor`.
-[[nodiscard]] Record inserted_record(const Draft& draft, Time now, std::uint64_t floor);
-
 // Columns in the order of record_columns(), then the time and, in the hot statements, the floor.
 struct RowHead {
   KeyRef key;  // borrowed from the row

@@ -38,7 +38,8 @@ struct Connection::Session {
 };
 
 Connection::Connection(Loop& loop, boost::asio::ssl::context* tls, RedisOptions options)
-    : io_(loop.io()),
+    : loop_(loop),
+      io_(loop.io()),
       tls_(tls),
       options_(std::move(options)),
       name_(name_of(options_)),
@@ -58,11 +59,13 @@ void Connection::locked(const std::shared_ptr<Session>& session, Work work) {
 void Connection::wake(Lock& lock) {
   const auto ended = std::exchange(ended_, {});
   lock.unlock();
-  for (const Ended& one : ended) one.exchange->finish(one.error);
+  Ringing ringing;
+  for (const Ended& one : ended) one.exchange->finish(one.error, ringing);
 }
 
 void Connection::submit(ExchangePtr exchange) {
   Lock lock(mutex_);
+  if (rides(exchange)) return;
   queued_bytes_ += exchange->payload().size();
   queue_.push_back(std::move(exchange));
   if (state_ != State::ready || closing_) {
@@ -74,6 +77,19 @@ void Connection::submit(ExchangePtr exchange) {
     write();
   }
   wake(lock);
+}
+
+// Whether a claim of the same key, which is not sent yet, takes it along; else it takes others.
+bool Connection::rides(const ExchangePtr& exchange) {
+  const std::string_view key = exchange->claimed_key();
+  if (key.empty()) return false;
+  Exchange*& there = claims_[std::hash<std::string_view>()(key) % claims_.size()];
+  if (there != nullptr && there->claimed_key() == key && !there->withdrawn()) {
+    there->take_along(exchange);
+    return true;
+  }
+  there = exchange.get();
+  return false;
 }
 
 void Connection::submit_close() {
@@ -139,6 +155,7 @@ void Connection::kick() {
 
 // A wrong password does not get better by waiting.
 void Connection::refuse_all(const Error& why) {
+  claims_.fill(nullptr);
   for (ExchangePtr& refused : std::exchange(queue_, {})) end(std::move(refused), why);
   queued_bytes_ = 0;
 }
@@ -182,8 +199,7 @@ void Connection::greet() {
     append_command(payload, {"SELECT", std::to_string(options_.database)});
     ++commands;
   }
-  auto nobody = std::make_shared<Gathering>();
-  nobody->pending = 1;
+  auto nobody = std::make_shared<Gathering>(1);
   hello_ = std::make_shared<Exchange>(std::move(nobody), std::move(payload), commands);
   in_flight_.push_back({hello_, false, true});
   ++writes_;
@@ -225,16 +241,15 @@ bool Connection::may_write() const {
 void Connection::write() {
   std::string& out = session_->out;
   out.clear();
+  claims_.fill(nullptr);
   bool time = false;
   Behind copies;
   while (!queue_.empty() && out.size() < kWriteBytesMax) {
     ExchangePtr exchange = std::move(queue_.front());
     queue_.pop_front();
     queued_bytes_ -= exchange->payload().size();
-    if (!exchange->send()) {
-      end(std::move(exchange), idem::fail(errc::unavailable, "withdrawn"));
-      continue;
-    }
+    while (exchange && !exchange->send()) exchange = exchange->heir();
+    if (!exchange) continue;
     const Behind& wanted = exchange->behind();
     if (time && !wanted.time) ask_behind(std::exchange(time, false), {});
     time = wanted.time;
@@ -251,6 +266,7 @@ void Connection::write() {
   ask_behind(time, copies);
   in_flight_.back().last = true;
   ++writes_;
+  loop_.change_bell();
   send_out();
 }
 
@@ -413,10 +429,14 @@ void Connection::watch() {
 }
 
 void Connection::look() {
-  std::erase_if(queue_, [&](const ExchangePtr& exchange) {
-    if (exchange->withdrawn()) queued_bytes_ -= exchange->payload().size();
-    return exchange->withdrawn();
-  });
+  claims_.fill(nullptr);
+  for (ExchangePtr& exchange : queue_) {
+    if (!exchange->withdrawn()) continue;
+    queued_bytes_ -= exchange->payload().size();
+    exchange = exchange->heir();
+    if (exchange) queued_bytes_ += exchange->payload().size();
+  }
+  std::erase(queue_, nullptr);
   const bool heard = std::exchange(heard_, false);
   const Exchange* const due = in_flight_.empty() ? nullptr : in_flight_.front().exchange.get();
   if (due != nullptr && due == due_before_ && !heard && state_ == State::ready) {

@@ -4,13 +4,15 @@
 // The caller's own thread writes if nothing is under way; what comes meanwhile makes up the next
 // write, which goes out with the last reply, or before if it is large enough to keep the server
 // busy (two are under way at most). So concurrent callers gather without waiting for company, and
-// what a hung server did not get is surely not applied.
+// what a hung server did not get is surely not applied. Claims of one key that gather are asked
+// once.
 //
 // It connects when there is something to send. A lost connection ends what was sent as `unknown`;
 // what was not sent waits for the next one. Tries are spaced by a growing, jittered pause. A server
 // that owes replies and says nothing for a while is given up.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -78,6 +80,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wake(Lock& lock);
 
   // Locked, all of them.
+  [[nodiscard]] bool rides(const ExchangePtr& exchange);
   void kick();
   void kick_later();
   void connect();
@@ -97,6 +100,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch();
   void look();
 
+  Loop& loop_;
   boost::asio::io_context& io_;
   boost::asio::ssl::context* tls_;
   const RedisOptions options_;
@@ -108,6 +112,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Session> session_;
   std::deque<ExchangePtr> queue_;  // not sent
   std::size_t queued_bytes_ = 0;
+  std::array<Exchange*, 64> claims_{};    // in queue_, by the hash of their keys; null: not known
   std::deque<Due> in_flight_;             // sent; replies are due in this order
   std::size_t writes_ = 0;                // that are not answered whole
   std::vector<ExchangePtr> timeless_;     // their own replies came: the time behind them is due

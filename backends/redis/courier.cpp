@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -42,21 +43,15 @@ void append(std::string& out, const Command& command, bool by_text) {
 }
 
 // How it ended, at the latest now. errc{}: all replies are there.
-Error end_of(Connection& connection, Exchange& exchange, Gathering& gathering) {
-  {
-    const std::lock_guard guard(gathering.mutex);
-    if (exchange.done()) return exchange.error();
-  }
+Error end_of(Connection& connection, Exchange& exchange) {
+  if (exchange.done()) return exchange.error();
   if (exchange.withdraw()) {
     Error error = connection.trouble();
     if (error.code != errc::denied) error.code = errc::unavailable;
     error.message = "no connection in time" + (error.message.empty() ? "" : ": " + error.message);
     return error;
   }
-  {
-    const std::lock_guard guard(gathering.mutex);
-    if (exchange.done()) return exchange.error();  // just now
-  }
+  if (exchange.done()) return exchange.error();  // just now
   exchange.abandon();
   connection.submit_review();
   return idem::fail(errc::unknown, connection.name() + " did not answer in time");
@@ -113,7 +108,6 @@ void Courier::run(std::span<Command> commands) {
 // Sorts the open commands by server and sends them off.
 void Courier::post(Round& round) {
   round.trips.clear();
-  round.gathering = std::make_shared<Gathering>();
   for (Command* command : round.open) {
     const ConnectionPtr connection = command->on ? command->on : router_.route(command->key);
     auto trip = std::find_if(round.trips.begin(), round.trips.end(), [&](const Trip& candidate) {
@@ -124,9 +118,12 @@ void Courier::post(Round& round) {
     }
     trip->stops.push_back({command, round.asking.contains(command) ? 1U : 0U});
   }
-  round.gathering->pending = round.trips.size();
+  round.gathering = std::make_shared<Gathering>(round.trips.size());
   for (Trip& trip : round.trips) {
     std::string payload;
+    payload.reserve(std::accumulate(
+        trip.stops.begin(), trip.stops.end(), std::size_t{0},
+        [](std::size_t sum, const Trip::Stop& stop) { return sum + stop.command->wire.size(); }));
     std::size_t replies = 0;
     for (const Trip::Stop& stop : trip.stops) {
       if (stop.replies != 0) append_command(payload, {"ASKING"});
@@ -142,15 +139,17 @@ void Courier::post(Round& round) {
     if (trip.behind.copies != 0) {
       trip.behind.copies_limit = (round.deadline - system_clock().now()) / 2;
     }
+    const bool alone = trip.stops.size() == 1 && replies == 1;
     trip.exchange =
-        std::make_shared<Exchange>(round.gathering, std::move(payload), replies, trip.behind);
+        std::make_shared<Exchange>(round.gathering, std::move(payload), replies, trip.behind,
+                                   alone ? trip.stops[0].command->claim : Claim{});
     trip.connection->submit(trip.exchange);
   }
 }
 
 // True if something is to be sent again.
 bool Courier::take(Round& round, Trip& trip) {
-  const Error error = end_of(*trip.connection, *trip.exchange, *round.gathering);
+  const Error error = end_of(*trip.connection, *trip.exchange);
   if (error.code != errc{}) {
     for (const Trip::Stop& stop : trip.stops) stop.command->error = error;
     stale_ = true;
@@ -218,14 +217,14 @@ bool Courier::retry(Command& command, Trip& trip, Round& round) {
 
 // Asks every node at once and takes the first map that comes.
 result<void> Courier::learn_slots(Time deadline) {
-  auto gathering = std::make_shared<Gathering>();
+  const std::vector<ConnectionPtr> nodes = router_.all();
+  const auto gathering = std::make_shared<Gathering>(nodes.size());
   std::vector<std::pair<ConnectionPtr, ExchangePtr>> asked;
-  for (const ConnectionPtr& node : router_.all()) {
+  for (const ConnectionPtr& node : nodes) {
     std::string payload;
     append_command(payload, {"CLUSTER", "SLOTS"});
     asked.emplace_back(node, std::make_shared<Exchange>(gathering, std::move(payload), 1));
   }
-  gathering->pending = asked.size();
   for (const auto& [node, exchange] : asked) node->submit(exchange);
 
   Error last = idem::fail(errc::unavailable, "no node of the cluster answers");
@@ -243,9 +242,9 @@ result<void> Courier::learn_slots(Time deadline) {
   };
   for (std::size_t left = asked.size(); left > 0 && !learned;) {
     loop_.wait(*gathering, left - 1, deadline);
-    const std::lock_guard lock(gathering->mutex);
-    if (gathering->pending == left) break;  // the deadline
-    left = gathering->pending;
+    const std::size_t pending = gathering->pending();
+    if (pending == left) break;  // the deadline
+    left = pending;
     for (auto& one : asked) {
       if (one.second) take_one(one);
     }

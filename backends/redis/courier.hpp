@@ -20,6 +20,7 @@ struct Command {
   const Script* script = nullptr;  // null: a plain command, its name is arguments[0]
   boost::container::small_vector<std::string, 6> arguments;
   std::string_view wire;    // if not empty: what is sent, instead of the above; borrowed
+  Claim claim;              // of wire, if that is `SET key value NX GET`
   ConnectionPtr on;         // where to; null: where the key belongs
   bool writes = false;      // waits for the replicas, if the options want it
   bool tells_time = false;  // asks the server for its time, behind the trip's commands

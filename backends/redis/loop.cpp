@@ -4,43 +4,64 @@
 
 namespace idem::redis {
 
-void Loop::wait(Gathering& gathering, std::size_t enough, Time deadline) {
-  {
-    std::unique_lock lock(mutex_);
-    {
-      const std::lock_guard guard(gathering.mutex);
-      gathering.enough = enough;
-      if (gathering.over()) return;
-    }
-    if (led_) {
-      following_.push_back(gathering);
-      lock.unlock();
-      follow(gathering, deadline);
-      lock.lock();
-      if (gathering.is_linked()) {
-        following_.erase(following_.iterator_to(gathering));
-        return;
-      }
-      gathering.leads = false;
-    }
-    led_ = true;
+void Ringing::end_one(Gathering& gathering) {
+  --gathering.pending_;
+  ParkingWord* const bell = gathering.bell_.load();
+  if (bell == nullptr || !gathering.over()) return;
+  if (bell == &gathering.own_) {
+    bell->fetch_add(1, std::memory_order_release);
+    unpark_one(*bell);
+  } else if (bell != bell_) {
+    ring();
+    bell_ = bell;
   }
+}
+
+void Ringing::ring() {
+  if (bell_ == nullptr) return;
+  bell_->fetch_add(1, std::memory_order_release);
+  unpark_all(*bell_);
+}
+
+void Loop::wait(Gathering& gathering, std::size_t enough, Time deadline) {
+  gathering.enough_ = enough;
+  if (gathering.over()) return;
+  std::unique_lock lock(mutex_);
+  if (led_) {
+    following_.push_back(gathering);
+    const std::size_t bell = bell_.load(std::memory_order_relaxed);
+    const bool first = first_for_ != bell;
+    first_for_ = bell;
+    gathering.bell_ = first ? &gathering.own_ : &bells_[bell % bells_.size()].rung;
+    lock.unlock();
+    follow(gathering, deadline);
+    lock.lock();
+    if (gathering.is_linked()) {
+      following_.erase(following_.iterator_to(gathering));
+      return;
+    }
+    gathering.leads_ = false;
+  }
+  led_ = true;
+  lock.unlock();
+  gathering.bell_ = nullptr;
   lead(gathering, deadline);
   hand_over();
 }
 
 void Loop::follow(Gathering& gathering, Time deadline) {
-  std::unique_lock lock(gathering.mutex);
-  gathering.changed.wait_for(lock, deadline - system_clock().now(),
-                             [&] { return gathering.over() || gathering.leads; });
+  const ParkingWord& bell = *gathering.bell_.load();
+  for (;;) {
+    const std::uint32_t seen = bell.load(std::memory_order_acquire);
+    if (gathering.over() || gathering.leads_) return;
+    const Micros left = deadline - system_clock().now();
+    if (left <= Micros(0)) return;
+    park_for(bell, seen, left);
+  }
 }
 
 void Loop::lead(Gathering& gathering, Time deadline) {
-  for (;;) {
-    {
-      const std::lock_guard guard(gathering.mutex);
-      if (gathering.over()) return;
-    }
+  while (!gathering.over()) {
     const Micros left = deadline - system_clock().now();
     if (left <= Micros(0)) return;
     io_.run_one_for(left);
@@ -49,13 +70,20 @@ void Loop::lead(Gathering& gathering, Time deadline) {
 
 // To the caller that has waited longest; not to one that has its answer and will be gone.
 void Loop::hand_over() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   for (Gathering& next : following_) {
-    const std::lock_guard guard(next.mutex);
     if (next.over()) continue;
-    next.leads = true;
     following_.erase(following_.iterator_to(next));
-    next.changed.notify_one();
+    next.leads_ = true;
+    ParkingWord* const bell = next.bell_.load();
+    const bool alone = bell == &next.own_;
+    bell->fetch_add(1, std::memory_order_release);
+    lock.unlock();  // the caller may be gone; see park.hpp
+    if (alone) {
+      unpark_one(*bell);
+    } else {
+      unpark_all(*bell);
+    }
     return;
   }
   led_ = false;

@@ -224,20 +224,8 @@ bool is_floor(std::string_view stored) {
 
 Record record_of(const Draft& draft, const Head& head) {
   Record record;
-  record.request_hash = draft.request_hash;
-  record.owner = draft.owner;
-  record.version = head.version;
-  record.fence = draft.fence == 0 ? head.version : draft.fence;
-  record.attempt = draft.attempt;
-  record.status = draft.status;
-  record.fail_kind = draft.fail_kind;
-  record.tombstone = draft.tombstone;
-  if (draft.status == Status::processing) record.lease_until = head.now + draft.lease;
-  if (draft.status == Status::failed) record.retry_at = head.now + draft.retry_after;
-  record.create_time = head.create_time;
-  record.update_time = head.now;
+  idem::record_of(draft, head.version, head.now, head.create_time, record);
   record.expires_at = head.expires_at;
-  record.result = draft.result;
   return record;
 }
 

@@ -53,6 +53,7 @@ struct Sent {
   std::size_t name_bytes;  // of its storage name, the end of its key
   Head head;
   std::size_t wire_from = 0;
+  redis::Claim claim{};
 
   [[nodiscard]] std::string_view name_in(std::string_view key) const {
     return key.substr(key.size() - name_bytes);
@@ -64,12 +65,16 @@ struct Sent {
 constexpr std::size_t kSetBytes = 80;
 constexpr std::size_t kRecordBytes = redis::kResultAt;
 
-void append_set(std::string& wire, const Parts& parts, const Sent& sent, std::string_view key) {
+void append_set(std::string& wire, const Parts& parts, Sent& sent, std::string_view key) {
   const Draft& draft = sent.op->draft;
   redis::begin_command(wire, 7);
   redis::append_argument(wire, "SET");
   redis::append_argument(wire, key);
+  sent.claim.key_at = wire.size() - redis::kLineEnd.size() - key.size() - sent.wire_from;
+  sent.claim.key_bytes = key.size();
   redis::begin_argument(wire, redis::record_bytes(draft));
+  sent.claim.value_at = wire.size() - sent.wire_from;
+  sent.claim.value_bytes = redis::record_bytes(draft);
   redis::append_record(wire, sent.head, sent.name_in(key), draft);
   wire += redis::kLineEnd;
   for (const std::string_view word : {"NX", "GET", "PX"}) redis::append_argument(wire, word);
@@ -187,7 +192,8 @@ void RedisStore::insert(std::span<Insert> ops) {
     }
     const auto version =
         std::max(static_cast<std::uint64_t>(now->time_since_epoch().count()), op.draft.fence);
-    sent.push_back({&op, name.size(), {*now, version, *now, *now + op.draft.keep}, wire.size()});
+    sent.push_back(
+        {&op, name.size(), {*now, version, *now, *now + op.draft.keep}, wire.size(), {}});
     if (wire.empty()) wire.reserve(ops.size() * (kSetBytes + key.size() + kRecordBytes));
     append_set(wire, parts, sent.back(), key);
     commands.push_back(set_command(std::move(key)));
@@ -195,6 +201,7 @@ void RedisStore::insert(std::span<Insert> ops) {
   for (std::size_t i = 0; i < sent.size(); ++i) {
     const std::size_t end = i + 1 < sent.size() ? sent[i + 1].wire_from : wire.size();
     commands[i].wire = std::string_view(wire).substr(sent[i].wire_from, end - sent[i].wire_from);
+    commands[i].claim = sent[i].claim;
   }
   if (!commands.empty()) parts.courier.run({commands.data(), commands.size()});
   for (std::size_t i = 0; i < sent.size(); ++i) {

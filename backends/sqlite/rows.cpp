@@ -71,24 +71,6 @@ void bind_key(Statement& statement, int first, KeyRef key) {
   statement.bind_text(first + 2, key.key);
 }
 
-void record_of(const Draft& draft, std::uint64_t version, Time now, Time create_time,
-               Record& record) {
-  record.request_hash = draft.request_hash;
-  record.owner = draft.owner;
-  record.version = version;
-  record.fence = draft.fence == 0 ? version : draft.fence;
-  record.attempt = draft.attempt;
-  record.status = draft.status;
-  record.fail_kind = draft.fail_kind;
-  record.tombstone = draft.tombstone;
-  record.lease_until = draft.status == Status::processing ? now + draft.lease : Time{};
-  record.retry_at = draft.status == Status::failed ? now + draft.retry_after : Time{};
-  record.create_time = create_time;
-  record.update_time = now;
-  record.expires_at = now + draft.keep;
-  record.result.assign(draft.result);
-}
-
 BoundRecord::BoundRecord(Statement& statement, int first, const Record& record)
     : request_hash_(record.request_hash.hex()), owner_(record.owner.hex()) {
   statement.bind_text(first, request_hash_);

@@ -27,10 +27,6 @@ inline constexpr int kRecordColumnCount = 15;
 // Binds the triple to the parameters first, first + 1, first + 2.
 void bind_key(Statement& statement, int first, KeyRef key);
 
-// What `draft` becomes when it is written at `now` with `version`.
-void record_of(const Draft& draft, std::uint64_t version, Time now, Time create_time,
-               Record& record);
-
 // A record's texts and digest, for as long as they are bound.
 class BoundRecord {
  public:

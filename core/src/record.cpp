@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "hex.hpp"
+#include "idem/store.hpp"
 
 namespace idem {
 
@@ -83,6 +84,24 @@ std::string_view damage_of(const Record& record) noexcept {
   if (record.version == 0 || record.version >= kEnd) return "version is out of range";
   if (record.fence == 0 || record.fence > record.version) return "fence is out of range";
   return damage_of_times(record);
+}
+
+void record_of(const Draft& draft, std::uint64_t version, Time now, Time create_time,
+               Record& record) {
+  record.request_hash = draft.request_hash;
+  record.owner = draft.owner;
+  record.version = version;
+  record.fence = draft.fence == 0 ? version : draft.fence;
+  record.attempt = draft.attempt;
+  record.status = draft.status;
+  record.fail_kind = draft.fail_kind;
+  record.tombstone = draft.tombstone;
+  record.lease_until = draft.status == Status::processing ? now + draft.lease : Time{};
+  record.retry_at = draft.status == Status::failed ? now + draft.retry_after : Time{};
+  record.create_time = create_time;
+  record.update_time = now;
+  record.expires_at = now + draft.keep;
+  record.result.assign(draft.result);
 }
 
 }  // namespace idem

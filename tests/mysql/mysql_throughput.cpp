@@ -9,6 +9,8 @@
 // Not a test: what it prints depends on the machine. Rows:
 //   combined        64 blocking callers, a claim of a new key each, through one store
 //   autocommit      64 blocking callers, a prepared single-row INSERT each, on 32 connections
+//   ready N         N connections, each with ready INSERTs of 64 such claims, and nothing of ours:
+//                   what the server can do
 //   hot LAYOUT      8 blocking callers, claims of one finished key through a store of that layout
 //   refused LAYOUT  8 connections, INSERTs of one key into a table of that layout: duplicates as a
 //                   store would meet them that never reads first
@@ -19,6 +21,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <string_view>
 #include <thread>
@@ -26,6 +29,7 @@
 
 #include "caller.hpp"
 #include "plain_inserts.hpp"
+#include "rates.hpp"
 
 namespace idem::mysql_test {
 namespace {
@@ -33,6 +37,7 @@ namespace {
 constexpr std::size_t kCallers = 64;
 constexpr std::size_t kConnections = 32;
 constexpr std::size_t kHotCallers = 8;
+constexpr std::size_t kReadyRows = 64;
 
 std::atomic<std::uint64_t> next_key{0};
 // relaxed: only uniqueness is wanted
@@ -58,64 +63,18 @@ double cpu_us() {
          ticks * 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-struct Figure {
-  double rate = 0;    // calls per second
-  double cpu_us = 0;  // per call
+struct CostedRow : testing::Row {
+  std::vector<double> cpu{};  // by round: µs per call
 };
 
-// Of so many threads; `work` says whether it did what it was asked.
+// Of so many threads; `work` says how many calls it did as it was asked.
 template <class Work>
-Figure measure(std::size_t callers, Micros length, Work work) {
-  std::atomic<std::uint64_t> count{0};
-  std::atomic<std::uint64_t> wrong{0};
+void measure(CostedRow& row, std::size_t callers, Micros length, Work work) {
   const double cpu = cpu_us();
-  const Time begin = system_clock().now();
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < callers; ++t) {
-    threads.emplace_back([&, t] {
-      while (system_clock().now() < begin + length) ++(work(t) ? count : wrong);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  if (wrong != 0)
-    std::printf("VOID: %llu wrong answers\n", static_cast<unsigned long long>(wrong.load()));
-  const auto calls = static_cast<double>(std::max<std::uint64_t>(count, 1));
-  return {calls * 1e6 / static_cast<double>((system_clock().now() - begin).count()),
-          (cpu_us() - cpu) / calls};
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
-struct Row {
-  const char* name;
-  std::vector<double> rates;
-  std::vector<double> cpu;
-  void add(const Figure& figure) {
-    rates.push_back(figure.rate);
-    cpu.push_back(figure.cpu_us);
-  }
-};
-
-void print(const Row& row) {
-  if (row.rates.empty()) return;
-  const auto [least, most] = std::minmax_element(row.rates.begin(), row.rates.end());
-  std::printf("%-17s median %8.0f/s   min %8.0f   max %8.0f   %6.1f us of processor time\n",
-              row.name, median(row.rates), *least, *most, median(row.cpu));
-}
-
-// The median of the rounds' own ratios: what disturbs a round disturbs both.
-void tell(const char* what, const Row& one, const Row& other) {
-  if (one.rates.empty() || other.rates.empty()) return;
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < one.rates.size(); ++i) {
-    ratios.push_back(one.rates[i] / other.rates[i]);
-  }
-  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  std::printf("%-32s rate %.2f (%.2f to %.2f)   processor time %.2f\n", what, median(ratios),
-              *least, *most, median(other.cpu) / median(one.cpu));
+  const testing::Timer timer(length);
+  const std::size_t calls = testing::count_of(callers, timer, work);
+  row.rates.push_back(timer.rate(calls));
+  row.cpu.push_back((cpu_us() - cpu) / static_cast<double>(std::max<std::size_t>(calls, 1)));
 }
 
 void finish(IdempotencyStore& store) {
@@ -137,15 +96,19 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
   Caller root(database);
   PlainInserts plain(database, kConnections);
   PlainInserts plain_articles(database, kHotCallers, MysqlOptions::Layout::articles);
+  std::deque<ReadyBatches> ready;
+  for (int i = 0; i < 2; ++i) {
+    ready.emplace_back(database, kReadyRows, database.options().table);
+  }
   (void)plain.insert("hot");
   (void)plain_articles.insert("hot");
   std::printf("server: %s, flush %s, durability %s\n", store->capabilities().backend.c_str(),
               root.cell("SELECT @@innodb_flush_log_at_trx_commit").c_str(),
               store->capabilities().durability == Durability::power ? "power" : "less");
-  std::vector<Row> rows;
+  std::vector<CostedRow> rows;
   for (const char* const name : {"combined", "autocommit", "hot clustered", "hot articles",
-                                 "refused clustered", "refused articles"})
-    rows.push_back({name, {}, {}});
+                                 "refused clustered", "refused articles", "ready 1", "ready 2"})
+    rows.push_back({{name}});
   const auto refused = [](PlainInserts& in) {
     return [&in](std::size_t) { return in.insert("hot") == 1062; };
   };
@@ -154,8 +117,15 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
       return insert(in, kKey, claim_of(Owner::random())).state == Answer::State::stands;
     };
   };
-  const auto add = [&](Row& row, std::size_t callers, const auto& work) {
-    if (only.empty() || only == row.name) row.add(measure(callers, length, work));
+  const auto send = [](std::deque<ReadyBatches>& on) {
+    return [&on](std::size_t t) -> std::size_t {
+      std::vector<std::string> keys(kReadyRows);
+      for (std::string& key : keys) key = new_key();
+      return on[t].insert(keys) == 0 ? kReadyRows : 0;
+    };
+  };
+  const auto add = [&](CostedRow& row, std::size_t callers, const auto& work) {
+    if (only.empty() || only == row.name) measure(row, callers, length, work);
   };
   for (int round = 0; round < rounds; ++round) {
     add(rows[0], kCallers, [&](std::size_t) {
@@ -168,11 +138,18 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
     add(rows[3], kHotCallers, hot(*other));
     add(rows[4], kHotCallers, refused(plain));
     add(rows[5], kHotCallers, refused(plain_articles));
+    add(rows[6], 1, send(ready));
+    add(rows[7], 2, send(ready));
   }
-  for (const Row& row : rows) print(row);
-  tell("combined / autocommit", rows[0], rows[1]);
-  tell("hot: clustered / articles", rows[2], rows[3]);
-  tell("refused: clustered / articles", rows[4], rows[5]);
+  for (const CostedRow& row : rows) {
+    if (row.rates.empty()) continue;
+    print(row);
+    std::printf("%42.1f us of processor time\n", testing::median_of(row.cpu));
+  }
+  print_ratio(rows[0], rows[1]);
+  print_ratio(rows[0], rows[6]);
+  print_ratio(rows[2], rows[3]);
+  print_ratio(rows[4], rows[5]);
   return 0;
 }
 

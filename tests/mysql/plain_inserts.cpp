@@ -68,4 +68,45 @@ int PlainInserts::insert(const std::string& key) {
   return error;
 }
 
+class ReadyBatches::Connection {
+ public:
+  Connection(const Database& database, std::size_t rows, std::string_view table)
+      : caller_(database), statement_(caller_.connection().prepare_statement(text(rows, table))) {}
+  int insert(std::span<const std::string> keys) {
+    fields_.clear();
+    for (const std::string& key : keys) fields_.emplace_back(key);
+    boost::mysql::results answer;
+    boost::mysql::error_code code;
+    boost::mysql::diagnostics server_said;
+    caller_.connection().execute(statement_.bind(fields_.begin(), fields_.end()), answer, code,
+                                 server_said);
+    return code.value();
+  }
+
+ private:
+  static std::string text(std::size_t rows, std::string_view table) {
+    const std::string row =
+        "('', 'pay', ?, REPEAT('a', 64), 0, REPEAT('b', 16), 1, 1, 1, 4102444800000000, 0, 0, 0, "
+        "4102444800000000, 4102444800000000, 4102444800000000, '', '')";
+    std::string all = row;
+    for (std::size_t i = 1; i < rows; ++i) all += ", " + row;
+    return "INSERT INTO " + std::string(table) +
+           " (tenant, biz_type, idem_key, request_hash, status, owner, version, fence, attempt, "
+           "lease_until, retry_at, fail_kind, flags, create_time, update_time, expires_at, "
+           "result_digest, result_json) VALUES " +
+           all;
+  }
+
+  Caller caller_;
+  boost::mysql::statement statement_;
+  std::vector<boost::mysql::field_view> fields_;
+};
+
+ReadyBatches::ReadyBatches(const Database& database, std::size_t rows, std::string_view table)
+    : connection_(std::make_unique<Connection>(database, rows, table)) {}
+
+ReadyBatches::~ReadyBatches() = default;
+
+int ReadyBatches::insert(std::span<const std::string> keys) { return connection_->insert(keys); }
+
 }  // namespace idem::mysql_test

@@ -1,10 +1,11 @@
 // What an application writes that claims with one INSERT of its own: a table, and connections that
-// insert into it.
+// insert into it; and the most that its server can do.
 #pragma once
 
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,21 @@ class PlainInserts {
   std::mutex mutex_;
   std::condition_variable returned_;
   std::vector<std::unique_ptr<Connection>> free_;
+};
+
+// What the server can do: one connection that sends claims of new keys, so many in one INSERT, into
+// the table of a store, and nothing of ours around it.
+class ReadyBatches {
+ public:
+  ReadyBatches(const Database& database, std::size_t rows, std::string_view table);
+  ~ReadyBatches();
+
+  // Committed by itself. The server's error number.
+  int insert(std::span<const std::string> keys);
+
+ private:
+  class Connection;
+  std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace idem::mysql_test

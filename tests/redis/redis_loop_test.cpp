@@ -18,21 +18,11 @@ using std::chrono::seconds;
 
 using GatheringPtr = std::shared_ptr<Gathering>;
 
-GatheringPtr gathering_of(std::size_t pending) {
-  auto made = std::make_shared<Gathering>();
-  made->pending = pending;
-  return made;
-}
+GatheringPtr gathering_of(std::size_t pending) { return std::make_shared<Gathering>(pending); }
 
 // Ends one exchange of the gathering, as a reply does: in the loop.
 void reply_to(Loop& loop, const GatheringPtr& gathering) {
-  boost::asio::post(loop.io(), [gathering] {
-    {
-      const std::lock_guard guard(gathering->mutex);
-      --gathering->pending;
-    }
-    gathering->changed.notify_one();
-  });
+  boost::asio::post(loop.io(), [gathering] { Ringing().end_one(*gathering); });
 }
 
 Time in(Micros time) { return system_clock().now() + time; }
@@ -42,10 +32,10 @@ TEST(RedisLoop, RunsWhatIsDueWhileACallerWaits) {
   const auto gathering = gathering_of(2);
   reply_to(loop, gathering);
   loop.wait(*gathering, 1, in(seconds(20)));
-  EXPECT_EQ(gathering->pending, 1U);
+  EXPECT_EQ(gathering->pending(), 1U);
   reply_to(loop, gathering);
   loop.wait(*gathering, 0, in(seconds(20)));
-  EXPECT_EQ(gathering->pending, 0U);
+  EXPECT_EQ(gathering->pending(), 0U);
 }
 
 // Returns once its caller runs the loop.
@@ -65,10 +55,10 @@ TEST(RedisLoop, ACallerLeavesAtItsDeadlineAndTheNextOneReads) {
   auto first = lead(loop, hasty, milliseconds(200));
   auto second = std::async(std::launch::async, [&] { loop.wait(*patient, 0, in(seconds(60))); });
   first.wait();
-  EXPECT_EQ(hasty->pending, 1U);
+  EXPECT_EQ(hasty->pending(), 1U);
   reply_to(loop, patient);
   second.wait();
-  EXPECT_EQ(patient->pending, 0U);
+  EXPECT_EQ(patient->pending(), 0U);
 }
 
 TEST(RedisLoop, AFollowerLeavesAtItsOwnDeadline) {
@@ -76,10 +66,10 @@ TEST(RedisLoop, AFollowerLeavesAtItsOwnDeadline) {
   const auto leader = gathering_of(1), follower = gathering_of(1);
   auto first = lead(loop, leader, seconds(60));
   loop.wait(*follower, 0, in(milliseconds(20)));
-  EXPECT_EQ(follower->pending, 1U);
+  EXPECT_EQ(follower->pending(), 1U);
   reply_to(loop, leader);
   first.wait();
-  EXPECT_EQ(leader->pending, 0U);
+  EXPECT_EQ(leader->pending(), 0U);
 }
 
 TEST(RedisLoop, ManyCallersAllGetTheirs) {
@@ -94,7 +84,7 @@ TEST(RedisLoop, ManyCallersAllGetTheirs) {
         const auto gathering = gathering_of(1);
         reply_to(loop, gathering);
         loop.wait(*gathering, 0, in(seconds(60)));
-        answered += gathering->pending == 0;
+        answered += gathering->pending() == 0;
       }
       return answered;
     }));

@@ -13,22 +13,18 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <string_view>
-#include <thread>
 
 #include "idem/clock.hpp"
 #include "idem/combiner.hpp"
+#include "rates.hpp"
 #include "redis_servers.hpp"
 
 namespace idem::testing {
 namespace {
 
 constexpr std::size_t kCallers = 64;
-
-struct Row {
-  const char* name;
-  std::vector<double> rates;
-};
 
 Draft draft() {
   Draft draft;
@@ -43,19 +39,6 @@ std::atomic<std::uint64_t> next_key{0};
 
 // relaxed: only uniqueness is wanted
 Key new_key() { return "key-" + std::to_string(next_key.fetch_add(1, std::memory_order_relaxed)); }
-
-class Timer {
- public:
-  explicit Timer(Micros length) : begin_(system_clock().now()), end_(begin_ + length) {}
-  [[nodiscard]] bool over() const { return system_clock().now() >= end_; }
-  [[nodiscard]] double rate(std::uint64_t count) const {
-    return static_cast<double>(count) * 1e6 /
-           static_cast<double>((system_clock().now() - begin_).count());
-  }
-
- private:
-  Time begin_, end_;
-};
 
 double batches(RedisStore& store, Micros length) {
   std::uint64_t count = 0;
@@ -108,42 +91,25 @@ double continuing(RedisStore& store, Micros length) {
   return timer.rate(count);
 }
 
-template <class Work>
-double threads(Micros length, Work work) {
-  std::atomic<std::uint64_t> count{0};
-  const Timer timer(length);
-  std::vector<std::thread> callers;
-  for (std::size_t i = 0; i < kCallers; ++i) {
-    callers.emplace_back([&] { count += work(timer); });
-  }
-  for (std::thread& caller : callers) caller.join();
-  return timer.rate(count);
-}
-
 double blocking(RedisStore& store, Micros length) {
-  return threads(length, [&](const Timer& timer) {
-    std::uint64_t count = 0;
-    const Draft its_draft = draft();
-    while (!timer.over()) {
-      const Key key = new_key();
-      Insert op{key, its_draft, {}};
-      store.insert({&op, 1});
-      count += op.answer.state == Answer::State::written;
-    }
-    return count;
-  });
+  const Draft its_draft = draft();
+  const Timer timer(length);
+  return timer.rate(count_of(kCallers, timer, [&](std::size_t) {
+    const Key key = new_key();
+    Insert op{key, its_draft, {}};
+    store.insert({&op, 1});
+    return op.answer.state == Answer::State::written;
+  }));
 }
 
 double own_sockets(std::uint16_t port, Micros length) {
-  return threads(length, [&](const Timer& timer) {
-    RawRedis redis(port);
-    std::uint64_t count = 0;
-    const std::string value(139, 'v');
-    while (!timer.over()) {
-      count += redis({"SET", new_key().key, value, "NX", "PX", "60000"}).text == "OK";
-    }
-    return count;
-  });
+  std::deque<RawRedis> sockets;
+  for (std::size_t i = 0; i < kCallers; ++i) sockets.emplace_back(port);
+  const std::string value(139, 'v');
+  const Timer timer(length);
+  return timer.rate(count_of(kCallers, timer, [&](std::size_t t) {
+    return sockets[t]({"SET", new_key().key, value, "NX", "PX", "60000"}).text == "OK";
+  }));
 }
 
 double benchmark(std::uint16_t port) {
@@ -162,35 +128,11 @@ double benchmark(std::uint16_t port) {
   return rate;
 }
 
-double median_of(std::vector<double> rates) {
-  std::sort(rates.begin(), rates.end());
-  const std::size_t half = rates.size() / 2;
-  return rates.size() % 2 == 1 ? rates[half] : (rates[half - 1] + rates[half]) / 2;
-}
-
-void print(const Row& row) {
-  const auto [least, most] = std::minmax_element(row.rates.begin(), row.rates.end());
-  std::printf("%-12s median %9.0f/s   min %9.0f   max %9.0f\n", row.name, median_of(row.rates),
-              *least, *most);
-}
-
-// The median of the rounds' own ratios: what disturbs a round disturbs both.
-void print_ratio(const Row& ours, const Row& theirs) {
-  if (ours.rates.empty() || theirs.rates.empty()) return;
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < ours.rates.size(); ++i) {
-    ratios.push_back(ours.rates[i] / theirs.rates[i]);
-  }
-  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  std::printf("%-10s / %-11s %.2f   (%.2f to %.2f)\n", ours.name, theirs.name, median_of(ratios),
-              *least, *most);
-}
-
 int run(Micros length, int rounds, std::string_view only) {
   RedisServer server;
   const auto store = open_redis(server.url()).value();
-  Row bench{"benchmark", {}}, batched{"batches", {}}, continued{"continuing", {}},
-      blocked{"blocking", {}}, own{"own sockets", {}};
+  Row bench{"benchmark"}, batched{"batches"}, continued{"continuing"}, blocked{"blocking"},
+      own{"own sockets"};
   const auto measure = [&](Row& row, auto&& rate) {
     if (!only.empty() && only != row.name) return;
     row.rates.push_back(rate());
@@ -204,7 +146,7 @@ int run(Micros length, int rounds, std::string_view only) {
     measure(own, [&] { return own_sockets(server.port(), length); });
   }
   for (const Row* row : {&bench, &batched, &continued, &blocked, &own}) {
-    if (!row->rates.empty()) print(*row);
+    print(*row);
   }
   print_ratio(batched, bench);
   print_ratio(continued, bench);

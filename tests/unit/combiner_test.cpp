@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <latch>
@@ -256,6 +257,90 @@ TEST(Combiner, ASecondLaneRunsWhileTheFirstIsUnderWay) {
   EXPECT_EQ(job.out, 4);
   gated.open();
   first.join();
+}
+
+// Jobs that stay under way until they are let go, one by one.
+struct Held final : CombinerJob {
+  std::promise<void> entered;
+  std::promise<void> gate;
+};
+
+class Holding {
+ public:
+  explicit Holding(Combiner::Options options)
+      : combiner(options,
+                 [this](std::size_t, std::span<CombinerJob* const> jobs) { execute(jobs); }) {}
+
+  // A caller of its own for this job.
+  void call(Held& job) {
+    callers_.emplace_back([this, &job] { combiner.run(job); });
+  }
+  void call_and_enter(Held& job) {
+    call(job);
+    job.entered.get_future().wait();
+  }
+  void join() {
+    for (std::thread& caller : callers_) caller.join();
+  }
+  std::vector<std::size_t> batches() {
+    const std::lock_guard lock(mutex_);
+    return batches_;
+  }
+  Combiner combiner;
+
+ private:
+  void execute(std::span<CombinerJob* const> jobs) {
+    {
+      const std::lock_guard lock(mutex_);
+      batches_.push_back(jobs.size());
+    }
+    for (CombinerJob* job : jobs) static_cast<Held*>(job)->entered.set_value();
+    for (CombinerJob* job : jobs) static_cast<Held*>(job)->gate.get_future().wait();
+  }
+
+  std::mutex mutex_;
+  std::vector<std::size_t> batches_;
+  std::vector<std::thread> callers_;
+};
+
+// Small batches on many lanes cost a round trip each, and each round trip a commit.
+TEST(Combiner, AnotherLaneIsOpenedOnceAsManyWaitAsAreUnderWay) {
+  Holding holding({.lanes = 3, .patience = std::chrono::hours(1)});
+  std::array<Held, 4> jobs;
+  holding.call_and_enter(jobs[0]);  // alone
+  holding.call_and_enter(jobs[1]);  // one waits, one is under way
+  holding.call(jobs[2]);            // one waits, two are
+  while (holding.combiner.waiting() != 1) std::this_thread::yield();
+  EXPECT_EQ(holding.batches().size(), 2U);
+  holding.call_and_enter(jobs[3]);
+  jobs[2].entered.get_future().wait();
+  EXPECT_THAT(holding.batches(), ElementsAre(1U, 1U, 2U));
+  for (Held& job : jobs) job.gate.set_value();
+  holding.join();
+}
+
+// The end of a batch looks at the line, too: nobody else would.
+TEST(Combiner, WhoWaitsForCompanyGoesWhenFewerAreUnderWay) {
+  Holding holding({.lanes = 3, .patience = std::chrono::hours(1)});
+  std::array<Held, 3> jobs;
+  holding.call_and_enter(jobs[0]);
+  holding.call_and_enter(jobs[1]);
+  holding.call(jobs[2]);
+  jobs[0].gate.set_value();
+  jobs[2].entered.get_future().wait();
+  jobs[1].gate.set_value();
+  jobs[2].gate.set_value();
+  holding.join();
+}
+
+// A server that hangs on one connection must not keep others from a free one.
+TEST(Combiner, TheFirstInLineWaitsNoLongerForCompanyThanItsPatience) {
+  Holding holding({.lanes = 3, .patience = std::chrono::milliseconds(1)});
+  std::array<Held, 3> jobs;
+  for (Held& job : jobs) holding.call_and_enter(job);  // the last one: two are under way
+  EXPECT_THAT(holding.batches(), ElementsAre(1U, 1U, 1U));
+  for (Held& job : jobs) job.gate.set_value();
+  holding.join();
 }
 
 }  // namespace

@@ -4,13 +4,18 @@
 // caller gets its own answer. At concurrency 1 it adds nothing measurable and never waits for
 // company. (The scheme is that of LevelDB's writer queue.)
 //
-// A lane is one batch under way. A caller that finds a free lane leads: it executes its own job and
-// everything that waits. Whoever comes meanwhile waits in line. A leader serves one batch only,
-// then hands its lane to the first in line, so nobody works for others for long and nobody is
-// overtaken.
+// A lane is one batch under way. A caller that finds none under way leads at once. Whoever comes
+// meanwhile waits in line, and what waits becomes the next batch: on this lane when it is free, or
+// on another one as soon as as many wait as are under way, so that batches stay large and lanes
+// still overlap; or when the first in line has waited for Options::patience. A leader serves one
+// batch only, so nobody works for others for long and nobody is overtaken.
+//
+// Those who wait sleep until they are told, a whole batch on one bell: waking its callers is one
+// call of the system. Only the first in line sleeps alone: it is next to lead, and woken before
+// them.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -18,6 +23,8 @@
 #include <span>
 #include <thread>
 #include <vector>
+
+#include "idem/park.hpp"
 
 namespace idem {
 
@@ -32,12 +39,14 @@ class CombinerJob {
 
  private:
   friend class Combiner;
-  enum State : int { waiting, leads, finished };
+  enum State : std::uint32_t { waiting, leads, finished };
 
-  std::atomic<int> state_{waiting};  // of a blocked caller's job
-  std::size_t lane_ = 0;             // leads: the lane that was handed over
-  CombinerJob* next_ = nullptr;      // in line, in a batch, or among the executed
-  std::function<void()> done_;       // asynchronous jobs; empty for a blocked caller
+  // Of a blocked caller's job: what it waits for, and where it sleeps; nullptr: on its own state.
+  ParkingWord state_{waiting};
+  ParkingWord* bell_ = nullptr;
+  std::size_t lane_ = 0;         // leads: the lane it has
+  CombinerJob* next_ = nullptr;  // in line, in a batch, or among the executed
+  std::function<void()> done_;   // asynchronous jobs; empty for a blocked caller
 };
 
 // Thread safe. Outlives every job given to it.
@@ -50,6 +59,8 @@ class Combiner {
   struct Options {
     std::size_t lanes = 1;  // batches under way at once: one connection each
     std::size_t jobs_per_batch = 256;
+    // How long the first in line leaves a free lane alone for want of company.
+    Micros patience = std::chrono::milliseconds(1);
   };
 
   Combiner(Options options, Execute execute);
@@ -69,22 +80,42 @@ class Combiner {
   // `done` must be short, must not throw and must not block on this combiner; it may submit.
   void submit(CombinerJob& job, std::function<void()> done);
 
+  // Jobs in line, at a glance.
+  [[nodiscard]] std::size_t waiting() const;
+
  private:
   // First in, first out, linked through CombinerJob::next_.
   class Line {
    public:
     [[nodiscard]] bool empty() const { return head_ == nullptr; }
+    [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] CombinerJob* front() const { return head_; }
     void push(CombinerJob& job);
+    void append(Line others);
     CombinerJob* pop();  // nullptr if empty
+    // The first of them, so many at most; all of them at no cost per job.
+    [[nodiscard]] Line take(std::size_t most);
 
    private:
     CombinerJob* head_ = nullptr;
     CombinerJob* tail_ = nullptr;
+    std::size_t size_ = 0;
+  };
+  // Rung when the jobs of a batch are finished. Whoever came for another batch sleeps again.
+  struct alignas(64) Bell {
+    ParkingWord rung{0};
   };
 
-  void lead(std::unique_lock<std::mutex>& lock, std::size_t lane, CombinerJob& first, bool caller);
-  void hand_over(std::size_t lane);
+  CombinerJob::State await_turn(CombinerJob& job);
+  bool lost_patience(CombinerJob& job);
+  static void tell(CombinerJob& job, CombinerJob::State state);
+  static void tell_finished(Line& jobs);
+  [[nodiscard]] bool may_open() const;
+  std::size_t take_lane();
+  Line take_batch(std::size_t most);
+  Line followers(CombinerJob& leader);
+  void lead(std::size_t lane, Line jobs, const CombinerJob* caller);
+  CombinerJob* hand_over();
   void start_threads();
   void serve();
   void call_done(std::unique_lock<std::mutex>& lock, CombinerJob& job);
@@ -93,10 +124,14 @@ class Combiner {
   const Execute execute_;
   std::vector<std::vector<CombinerJob*>> batches_;  // one per lane, used by its leader only
 
-  std::mutex mutex_;  // guards everything below
-  // A free lane means that nobody is in line.
+  mutable std::mutex mutex_;  // guards everything below
+  // If somebody is in line, a batch is under way or offered: its end looks at the line.
   std::vector<std::size_t> free_lanes_;
+  std::size_t under_way_ = 0;  // jobs
   Line line_;
+  // One for those who come while a batch is under way, then the next.
+  std::array<Bell, 8> bells_;
+  std::size_t bell_ = 0;
   // Work for the combiner's own threads: lanes to lead, and executed jobs whose `done` is to be
   // called.
   std::vector<std::size_t> offered_lanes_;

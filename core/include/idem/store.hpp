@@ -38,6 +38,11 @@ struct Draft {
   std::string_view result;  // borrowed until the call returns
 };
 
+// What a draft becomes when it is written at `now` with this version. The record's buffers are
+// reused.
+void record_of(const Draft& draft, std::uint64_t version, Time now, Time create_time,
+               Record& record);
+
 // What a store says about one item.
 struct Answer {
   enum class State : std::uint8_t {
