@@ -51,12 +51,17 @@ ExitCode show(const ShowOptions& options, Context& context) {
 
 ExitCode check(const ShowOptions& options, Context& context) {
   const Config config = read_config(options.config, context);
+  if (!config.store.empty()) {
+    const StoreChoice choice = configured_store(config);
+    must(backend_in_registry(must(StoreUrl::parse(config.store), choice.from), backends()),
+         choice.from);
+  }
   const auto set = std::count_if(config.settings.begin(), config.settings.end(),
                                  [](const Setting& one) { return one.origin != Origin::built_in; });
   if (context.json) {
     print_document(Json{{"outcome", "valid"}, {"settings", set}});
   } else {
-    print_text(fmt::format("valid: {} settings\n", set));
+    print_text(fmt::format("valid: {} setting{}\n", set, set == 1 ? "" : "s"));
   }
   return ExitCode::done;
 }

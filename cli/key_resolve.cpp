@@ -32,7 +32,7 @@ Resolution resolution_of(const Options& options) {
 
 ExitCode resolve(const Options& options, Context& context) {
   const Resolution resolution = resolution_of(options);
-  const StoreChoice choice = chosen_store(context);
+  const StoreChoice choice = chosen_store_or_runs(context);
   IdempotencyService service(open_existing_store(choice));
   const auto found = must(service.get(options.key.value()), choice.from);
   if (!found) {
@@ -59,7 +59,8 @@ void add_key_resolve(CLI::App& family, Context& context) {
   CLI::App* leaf =
       add_leaf(family, context, "resolve", "Say how an attempt ended that never reported",
                {"idem key claim pay-6 --lease 1ms --on-lapsed hold --store sqlite:orders.db && "
-                "until idem key resolve pay-6 --store sqlite:orders.db --result paid; do :; done"});
+                "until idem key resolve pay-6 --store sqlite:orders.db --result paid; do :; done"},
+               kNamedStoreOrRuns);
   add_key(leaf, options->key);
   add_count(leaf, "--fence", options->fence, "only if the record has this fence", "as found");
   add_bytes(leaf, "result", options->result, "it took effect, with this result");

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <stop_token>
 #include <string_view>
 
 #include "bench/bench_commands.hpp"
@@ -23,6 +25,8 @@ constexpr std::uint32_t kPairsUsual = 12;
 constexpr std::uint32_t kPairsMax = 100;
 // In each turn; their median is the turn's figure. One more warms up.
 constexpr std::uint32_t kRoundsPerTurn = 3;
+// What a measurement prints has some KiB; a program that prints more is something else.
+constexpr std::size_t kOutputMax = std::size_t{16} << 20;
 constexpr Micros kTimeUsual = std::chrono::minutes(1);
 constexpr Micros kTurnMin = std::chrono::milliseconds(200);
 
@@ -110,9 +114,18 @@ class Ab {
                                      "--time",   fmt::format("{}us", turn_time_.count())};
     command.insert(command.end(), options_.load.begin(), options_.load.end());
     const Notes notes;
+    std::size_t printed = 0;
+    std::stop_source too_much;
     const ChildEnd end = run_child(
-        command, signals_, {}, [](std::string_view) {}, notes.descriptor());
-    if (!end.started) throw Failure::usage(fmt::format("cannot run '{}': {}", program, end.error));
+        command, signals_, too_much.get_token(),
+        [&](std::string_view piece) {
+          if ((printed += piece.size()) > kOutputMax) too_much.request_stop();
+        },
+        notes.descriptor());
+    if (!end.started) {
+      throw Failure::usage(fmt::format("cannot run '{}': {}", program, end.error))
+          .advise("a program of this directory is written like ./idem");
+    }
     interruption_ = end.interruption;
     if (interruption_ != 0) return {};
     Json document = Json::parse(end.output, nullptr, false);
@@ -127,10 +140,16 @@ class Ab {
     const Json answer = Json::parse(end.output, nullptr, false);
     std::string words = answer.is_object() ? answer.value("message", "") : "";
     if (words.empty()) words = notes.text();
-    const auto exit = end.status == 0 ? ExitCode::usage : static_cast<ExitCode>(end.status);
-    return {exit, "not_measured",
-            fmt::format("'{} bench run' ended with exit status {}: {}", program, end.status,
-                        words.empty() ? "it printed no measurement" : words)};
+    if (words.empty()) words = "it printed no measurement";
+    const auto store = static_cast<int>(ExitCode::unreachable);
+    return {end.status == store ? ExitCode::unreachable : ExitCode::usage, "not_measured",
+            fmt::format("'{} bench run' {}: {}", program, how(end), words)};
+  }
+
+  static std::string how(const ChildEnd& end) {
+    if (end.stopped) return "was ended, as it prints without end";
+    if (end.status > 128) return fmt::format("was killed by SIG{}", sigabbrev_np(end.status - 128));
+    return fmt::format("ended with exit status {}", end.status);
   }
 
   const AbOptions& options_;

@@ -130,7 +130,7 @@ void add_bench_choose(CLI::App& family, Context& context) {
       kNoStore);
   add_stores(leaf, options->stores, "candidates",
              "a private store of every backend, set to the tier");
-  add_count(leaf, "--rate", options->rate, "claims a second that you expect", "not said");
+  add_positive(leaf, "--rate", options->rate, "claims a second that you expect", "not said");
   add_count(leaf, "--clients", options->clients, "callers at once", "16");
   add_count(leaf, "--processes", options->processes, "that share the store", "1");
   add_count(leaf, "--hosts", options->hosts, "that share the store", "1");

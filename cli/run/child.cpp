@@ -128,6 +128,7 @@ class Supervisor {
   void start(const std::vector<std::string>& command);
   void watch(const std::stop_token& stop);
   void read_output();
+  void drain();
   void take_signals();
   void begin_stop();
 
@@ -181,6 +182,12 @@ void Supervisor::read_output() {
   output_(piece);
 }
 
+// What it wrote before its end and was not read yet.
+void Supervisor::drain() {
+  pollfd rest{pipe_.get(), POLLIN, 0};
+  while (pipe_.open() && poll(&rest, 1, 0) > 0) read_output();
+}
+
 void Supervisor::take_signals() {
   while (const int signal = signals_.take()) {
     if (signal == SIGCHLD) continue;
@@ -206,7 +213,8 @@ void Supervisor::begin_stop() {
 void Supervisor::watch(const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [this] { eventfd_write(stop_event_.get(), 1); });
   take_signals();
-  while (!exited_ || pipe_.open()) {
+  // Interrupted, the command's end is enough: who still holds its output has left its group.
+  while (!exited_ || (pipe_.open() && end_.interruption == 0)) {
     std::array<pollfd, 4> waits{{{signals_.descriptor(), POLLIN, 0},
                                  {stop_event_.get(), POLLIN, 0},
                                  {kill_timer_.get(), POLLIN, 0},
@@ -222,6 +230,7 @@ void Supervisor::watch(const std::stop_token& stop) {
       [[maybe_unused]] const ssize_t got = read(kill_timer_.get(), &count, sizeof count);
     }
   }
+  drain();
 }
 
 ChildEnd Supervisor::run(const std::vector<std::string>& command, const std::stop_token& stop) {

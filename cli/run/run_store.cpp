@@ -51,7 +51,12 @@ StorePtr open_default(std::string& from) {
     throw Failure(fail(errc::cannot_open,
                        "cannot make " + file.parent_path().string() + ": " + error.message()))
         .from(from);
-  const bool fresh = !fs::exists(file);
+  const bool fresh = !fs::exists(file, error);
+  if (error)
+    throw Failure(fail(errc::denied,
+                       "cannot look into " + file.parent_path().string() + ": " + error.message()))
+        .from(from)
+        .advise("--store sqlite:////absolute/path.db");
   if (fresh) fs::permissions(file.parent_path(), fs::perms::owner_all, error);
   StorePtr store = must(open(url_of(file)), from);
   if (fresh)

@@ -1,8 +1,10 @@
 // idem script: runs scenario files, one JSON object a line, on any store.
 #include <fmt/core.h>
+#include <signal.h>
 
 #include <sstream>
 
+#include "bench/bench_progress.hpp"
 #include "commands.hpp"
 #include "expect.hpp"
 #include "options.hpp"
@@ -31,7 +33,8 @@ class File {
   File(const Options& options, const Context& context, std::string name, Tally& tally)
       : options_(options), context_(context), name_(std::move(name)), tally_(tally) {}
 
-  void run(const StoreChoice& choice) {
+  // Up to the line at which `stop` is raised: the store is taken away in any case.
+  void run(const StoreChoice& choice, const std::atomic<bool>& stop) {
     VirtualClock virtual_clock;
     Clock& clock = options_.real_time ? system_clock() : virtual_clock;
     OpenOptions opened;
@@ -40,7 +43,7 @@ class File {
     ScriptRunner runner(made.store, clock);
     std::istringstream lines(read_file(name_));
     std::string text;
-    for (int number = 1; std::getline(lines, text); ++number) {
+    for (int number = 1; !stop && std::getline(lines, text); ++number) {
       const std::size_t begin = text.find_first_not_of(" \t\r");
       if (begin == std::string::npos || text[begin] == '#') continue;
       try {
@@ -84,7 +87,11 @@ ExitCode script(const Options& options, Context& context) {
   StoreChoice choice = named_store(context);
   if (choice.url.empty()) choice = {"memory:", "the default store memory:"};
   Tally tally;
-  for (const std::string& name : options.files) File(options, context, name, tally).run(choice);
+  const StopOnSignal stop;
+  signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of writing
+  for (const std::string& name : options.files)
+    File(options, context, name, tally).run(choice, stop.flag());
+  if (stop.flag()) return StopOnSignal::exit_code();
   const bool passed = tally.differences.empty();
   if (context.json) {
     print_document(Json{{"outcome", passed ? "passed" : "failed"},

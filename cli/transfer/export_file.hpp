@@ -21,6 +21,9 @@
 
 namespace idem::cli {
 
+// What every export begins with.
+inline constexpr std::string_view kExportHead = R"({"format":"idem.export/1"})";
+
 // SHA-256 of what comes piece by piece.
 class RunningDigest {
  public:

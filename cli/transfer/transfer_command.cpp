@@ -66,11 +66,22 @@ class WholeFile {
       throw Failure(fail(errc::invalid_argument, name + " is there and is no regular file"))
           .advise("idem store export -   (standard output)");
     }
+    refuse_foreign(name);
     std::filesystem::path target(name);
     for (int links = 0; links < 40 && std::filesystem::is_symlink(target, none); ++links) {
       target = target.parent_path() / std::filesystem::read_symlink(target, none);
     }
     return target.string();
+  }
+  // An earlier export may be replaced; a store, or what else lies there, never.
+  static void refuse_foreign(const std::string& name) {
+    std::ifstream there(name, std::ios::binary);
+    std::string head(kExportHead.size(), '\0');
+    if (!there.read(head.data(), static_cast<std::streamsize>(head.size())))
+      head.resize(static_cast<std::size_t>(there.gcount()));
+    if (head.empty() || head == kExportHead) return;
+    throw Failure(ExitCode::refused, "refused", name + " is there and is no export")
+        .advise("name another file, or remove it first");
   }
   [[noreturn]] void refuse(const char* what) {
     const int error = errno;

@@ -17,7 +17,7 @@ result<const Backend*> backend_in_registry(const StoreUrl& url, std::span<const 
   if (const auto meant = nearest(url.scheme(), known)) {
     message += ", did you mean '" + *meant + ":'?";
   }
-  message += " Known:";
+  message += ". Known:";
   for (const std::string& scheme : known) message += " " + scheme + ":";
   return fail(errc::invalid_argument, std::move(message));
 }

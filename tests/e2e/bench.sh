@@ -110,6 +110,14 @@ expect_text err '--rounds cannot stand after --'
 sed -i 's/"$@"/"$@" --payload 99/' other
 expect_exit 2 idem bench ab ./counting ./other --pairs 1 --time 1s -- --stores memory --clients 1
 expect_text err 'payload_bytes differs'
+printf '#!/bin/sh\nkill -SEGV $$\n' >dying
+printf '#!/bin/sh\nexec yes\n' >flood
+chmod +x dying flood
+expect_exit 2 idem bench ab ./counting ./dying --pairs 1 --time 1s
+expect_text err "was killed by SIGSEGV"
+expect_exit 2 idem bench ab ./counting ./flood --pairs 1 --time 1s
+expect_text err 'prints without end'
+expect_exit 2 idem bench choose --rate 0
 expect_exit 2 idem bench ab ./counting /bin/true --pairs 1 --time 1s
 expect_text err 'printed no measurement'
 

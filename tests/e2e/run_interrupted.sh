@@ -74,3 +74,14 @@ status=0
 wait "$waiter" || status=$?
 [ "$status" = 130 ] || fail_test "an interrupted waiter ended with $status: $(cat waiter.err)"
 kill -9 "$run"
+
+# What a command left behind on purpose holds its standard output; an interrupted run does not wait for that.
+idem run --key daemon -- sh -c 'setsid sleep 1000 & echo $! >daemon; echo kept; echo $$ >started; read -r _ <never' >run.out &
+run=$!
+read -r command <started
+kill -INT "$run"
+status=0
+wait "$run" || status=$?
+[ "$status" = 130 ] || fail_test "a run with a daemon ended with $status"
+[ "$(cat run.out)" = kept ] || fail_test "its output: $(cat run.out)"
+kill "$(cat daemon)"

@@ -65,3 +65,21 @@ expect_exit 1 idem script --quiet leans.jsonl
 expect_text err 'leans.jsonl:1: outcome: expected "replay", is "claimed"'
 expect_text err 'leans.jsonl:3: fence'
 ! grep -q 'leans.jsonl:2' err || fail_test "saved, but not found: $(cat err)"
+
+# Interrupted, or its reader gone: the store that was made for it goes, too.
+printf '{"op":"claim","key":"k1"}\n{"op":"advance","by":"1s"}\n{"op":"claim","key":"k2"}\n' >long.jsonl
+mkfifo answers
+idem script --real-time --store sqlite:long.db long.jsonl >answers 2>err &
+script=$!
+exec 3<answers
+read -r first <&3
+kill -TERM "$script"
+rest=$(cat <&3)
+status=0
+wait "$script" || status=$?
+exec 3<&-
+[ "$status" = 143 ] || fail_test "an interrupted script ended with $status: $first $(cat err)"
+! grep -q '"k2"\|fresh' <<<"$rest" || fail_test "it went on: $rest"
+[ -z "$(find . -name 'long.db*')" ] || fail_test "left behind: $(ls long.db*)"
+idem script --real-time --store sqlite:long.db long.jsonl 2>err | head -1 >out || true
+[ -z "$(find . -name 'long.db*')" ] || fail_test "left behind: $(ls long.db*)"

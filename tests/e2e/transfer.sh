@@ -8,6 +8,16 @@ records=${2:-3000}
 export IDEM_SERVICES_DIR=$work/s
 trap '"$services" down >/dev/null || true; clean_up' EXIT
 
+# An export never takes the place of a store, or of anything that is not an export.
+expect_exit 0 idem key claim vic --store sqlite:vic.db
+expect_exit 5 idem store export --store sqlite:vic.db vic.db
+expect_text err 'vic.db is there and is no export'
+expect_exit 0 idem key get vic --store sqlite:vic.db
+expect_exit 0 idem store export --store sqlite:vic.db vic.jsonl
+expect_exit 0 idem store export --store sqlite:vic.db vic.jsonl
+: >empty
+expect_exit 0 idem store export --store sqlite:vic.db empty
+
 # An export of every kind of record, made here: the format is what the documents say it is.
 python3 - "$records" <<'PYTHON'
 import hashlib, json, sys, time
