@@ -35,9 +35,10 @@ result<std::unique_ptr<Session>> Pool::take(const Budget& budget) {
     const bool away = failing_ && (trying_ || system_clock().now() < next_attempt_);
     if (made_ < options_.connections && !away) {
       auto session = make(lock, budget);
-      if (session || in_use_ == 0) return session;
+      if (session || none_in_sight()) return session;
+      if (!idle_.empty()) continue;  // one came back meanwhile
     }
-    if (in_use_ == 0 && away) {
+    if (away && none_in_sight()) {
       return fail(last_error_.code, last_error_.message + "; not asked again yet");
     }
     const Micros left = budget.left();
@@ -48,6 +49,9 @@ result<std::unique_ptr<Session>> Pool::take(const Budget& budget) {
     changed_.wait_for(lock, std::min(left, kPauseMin));
   }
 }
+
+// Whether nobody has a session, or may be about to get one: then waiting for one is vain.
+bool Pool::none_in_sight() const { return idle_.empty() && in_use_ == 0 && hopeful_ == 0; }
 
 // An idle session that works; nullptr if there is none. Releases the lock while it asks one.
 std::unique_ptr<Session> Pool::take_idle(std::unique_lock<std::mutex>& lock, const Budget& budget) {
@@ -72,12 +76,15 @@ result<std::unique_ptr<Session>> Pool::make(std::unique_lock<std::mutex>& lock,
   if (budget.over()) return fail(errc::unavailable, "no time was left to connect");
   ++made_;
   ++attempts_;
+  const bool hopeful = !failing_;
+  hopeful_ += hopeful ? 1 : 0;
   trying_ = true;
   lock.unlock();
   // A caller with little time left says nothing about the server.
   auto session = Session::open(options_, tls_.get(), std::max(budget.left(), kConnectMin));
   lock.lock();
   trying_ = false;
+  hopeful_ -= hopeful ? 1 : 0;
   changed_.notify_all();
   if (session) {
     failing_ = false;

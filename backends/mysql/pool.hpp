@@ -37,6 +37,7 @@ class Pool {
   [[nodiscard]] result<std::unique_ptr<Session>> make(std::unique_lock<std::mutex>& lock,
                                                       const Budget& budget);
   void note_failure(const Error& error);
+  [[nodiscard]] bool none_in_sight() const;
 
   const MysqlOptions options_;
   const std::unique_ptr<boost::asio::ssl::context> tls_;
@@ -46,6 +47,7 @@ class Pool {
   std::vector<std::unique_ptr<Session>> idle_;  // the one used last is taken first
   std::size_t made_ = 0;                        // idle, in use or being made
   std::size_t in_use_ = 0;
+  std::size_t hopeful_ = 0;  // attempts under way that were begun before one failed
   std::uint64_t attempts_ = 0;
   bool failing_ = false;  // the last attempt failed
   bool trying_ = false;   // while failing: somebody is at it
