@@ -47,6 +47,11 @@ std::string unusable(const Json* row) {
   return row->at("void").get<bool>() ? "void" : "";
 }
 
+Verdict verdict_of(bool proven, double change, double noise) {
+  if (!proven || std::abs(change) < noise) return Verdict::same;
+  return change > 0 ? Verdict::faster : Verdict::slower;
+}
+
 void judge(const std::vector<double>& before, const std::vector<double>& after, double noise,
            Comparison& into) {
   const auto interval_before = median_interval(before);
@@ -58,11 +63,7 @@ void judge(const std::vector<double>& before, const std::vector<double>& after, 
   into.p = rank_test(before, after);
   const bool apart =
       interval_before->high < interval_after->low || interval_after->high < interval_before->low;
-  if (*into.p >= kSignificance || !apart || std::abs(into.change) < noise) {
-    into.verdict = Verdict::same;
-  } else {
-    into.verdict = into.change > 0 ? Verdict::faster : Verdict::slower;
-  }
+  into.verdict = verdict_of(*into.p < kSignificance && apart, into.change, noise);
 }
 
 Comparison named_as(const Json& row) {
@@ -121,11 +122,7 @@ void judge_pairs(const std::vector<double>& before, const std::vector<double>& a
     return;
   }
   into.p = signed_rank_test(differences);
-  if (*into.p >= kPairedSignificance || std::abs(into.change) < noise) {
-    into.verdict = Verdict::same;
-  } else {
-    into.verdict = into.change > 0 ? Verdict::faster : Verdict::slower;
-  }
+  into.verdict = verdict_of(*into.p < kPairedSignificance, into.change, noise);
 }
 
 Comparison compare_row_in_pairs(const Json& row, std::span<const Json> before,

@@ -9,6 +9,7 @@
 #include "bench/bench_progress.hpp"
 #include "capacity/capacity.hpp"
 #include "load/units.hpp"
+#include "stop_on_signal.hpp"
 
 namespace idem::cli {
 

@@ -10,6 +10,7 @@
 #include "choose/choose.hpp"
 #include "choose/private_store.hpp"
 #include "load/units.hpp"
+#include "stop_on_signal.hpp"
 
 namespace idem::cli {
 

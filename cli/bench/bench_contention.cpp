@@ -13,6 +13,7 @@
 #include "contention/contention.hpp"
 #include "load/table.hpp"
 #include "load/units.hpp"
+#include "stop_on_signal.hpp"
 
 namespace idem::cli {
 

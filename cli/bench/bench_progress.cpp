@@ -1,7 +1,6 @@
 #include "bench/bench_progress.hpp"
 
 #include <fmt/core.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -18,16 +17,6 @@ namespace {
 constexpr bench::Nanos kPlainEvery = 10'000'000'000;
 constexpr std::size_t kWidthUsual = 100;
 constexpr std::size_t kWidthMin = 40;
-
-std::atomic<bool> stop_requested{false};
-std::atomic<int> stop_signal{SIGINT};
-static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
-              "set from a signal handler");
-
-void request_stop(int signal) {
-  stop_signal.store(signal);
-  stop_requested.store(true);
-}
 
 std::string line_of(const bench::Progress& progress) {
   return fmt::format("round {}/{}  {}, {} client{}  {} left", progress.done + 1, progress.all,
@@ -66,26 +55,6 @@ void BenchProgress::draw(std::string line) {
     told_ = bench::stopwatch();
     std::fprintf(stderr, "%s\n", line.c_str());
   }
-}
-
-StopOnSignal::StopOnSignal() {
-  stop_requested = false;
-  struct sigaction action {};
-  action.sa_handler = request_stop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-StopOnSignal::~StopOnSignal() {
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
-}
-
-const std::atomic<bool>& StopOnSignal::flag() const { return stop_requested; }
-
-ExitCode StopOnSignal::exit_code() {
-  return stop_signal.load() == SIGTERM ? ExitCode::terminated : ExitCode::interrupted;
 }
 
 std::size_t text_width(int file) {

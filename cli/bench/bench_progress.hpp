@@ -1,11 +1,9 @@
-// Progress of a measurement on standard error, and the signal that ends it.
+// Progress of a measurement on standard error.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <string>
 
-#include "exit_code.hpp"
 #include "load/session.hpp"
 
 namespace idem::cli {
@@ -28,18 +26,6 @@ class BenchProgress {
   std::size_t width_;
   bool drawn_ = false;
   bench::Nanos told_;
-};
-
-// While it lives, SIGINT and SIGTERM raise the flag; a second one ends the process as usual.
-class StopOnSignal {
- public:
-  StopOnSignal();
-  ~StopOnSignal();
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
-  [[nodiscard]] const std::atomic<bool>& flag() const;
-  // For a measurement that the last flag ended, by the signal that raised it.
-  [[nodiscard]] static ExitCode exit_code();
 };
 
 // Columns of the terminal behind `file`; COLUMNS or 100 where there is none.

@@ -11,6 +11,7 @@
 #include "bench/bench_progress.hpp"
 #include "load/render.hpp"
 #include "load/units.hpp"
+#include "stop_on_signal.hpp"
 
 namespace idem::cli {
 

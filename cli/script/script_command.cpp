@@ -4,11 +4,11 @@
 
 #include <sstream>
 
-#include "bench/bench_progress.hpp"
 #include "commands.hpp"
 #include "expect.hpp"
 #include "options.hpp"
 #include "runner.hpp"
+#include "stop_on_signal.hpp"
 
 namespace idem::cli {
 

@@ -182,7 +182,7 @@ result<Listed> from_export_line(std::string_view text) {
 }
 
 ExportWriter::ExportWriter(std::function<void(std::string_view)> write) : write_(std::move(write)) {
-  line(Json{{"format", kFormat}}.dump());
+  line(std::string(kExportHead));
 }
 
 void ExportWriter::add(const Listed& item) {

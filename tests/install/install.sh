@@ -4,12 +4,8 @@
 set -euo pipefail
 cmake=$1 build=$2 boost=$3 compiler=$4 flags=${5-}
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail_test() {
-  echo "FAILED: $*"
-  exit 1
-}
+# shellcheck source=tests/install/lib.sh
+. "$here/lib.sh"
 
 "$cmake" --install "$build" --prefix "$work/first" >"$work/install.log" || fail_test "$(cat "$work/install.log")"
 mv "$work/first" "$work/moved to here"

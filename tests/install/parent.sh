@@ -4,12 +4,8 @@
 set -euo pipefail
 cmake=$1 source=$2 boost=$3 compiler=$4
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail_test() {
-  echo "FAILED: $*"
-  exit 1
-}
+# shellcheck source=tests/install/lib.sh
+. "$here/lib.sh"
 
 "$cmake" -S "$here/parent" -B "$work/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DIDEM_SOURCE="$source" \
   -DBoost_DIR="$boost" >"$work/log" 2>&1 || fail_test "$(cat "$work/log")"
