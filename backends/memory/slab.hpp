@@ -147,6 +147,7 @@ class Slab {
     const std::uintptr_t origin = origin_of(chunk);
     // release: pairs with find_due, whose caller reads the cell
     due_at(origin, chunk, index_of(number, size_class)).store(when, std::memory_order_release);
+    IDEM_PAUSE_POINT("memory.slab.due");
     // relaxed: not older than what this thread counted in it
     const std::uint64_t bound =
         meta_at(origin, chunk).due_min.load(std::memory_order_relaxed) >> kCountBits;
