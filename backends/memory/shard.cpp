@@ -351,6 +351,7 @@ void Shard::link_bucket(std::uint32_t bucket) {
     const Place place = locate(buckets_.start(parent), bucket, kNoMatch);
     // Nobody else writes the word before the marker is linked.
     mine.store(place.seen.plain().with_flag().bits());
+    IDEM_PAUSE_POINT("memory.grow.marker");
     std::uint64_t expected = place.seen.bits();
     if (place.word->compare_exchange_strong(expected, Link::to_marker(bucket).bits())) break;
   }

@@ -145,9 +145,9 @@ class Slab {
   void set_due(std::uint32_t number, std::uint32_t size_class, std::uint64_t when) {
     const std::uint32_t chunk = number / kChunkGranules;
     const std::uintptr_t origin = origin_of(chunk);
+    IDEM_PAUSE_POINT("memory.slab.due");
     // release: pairs with find_due, whose caller reads the cell
     due_at(origin, chunk, index_of(number, size_class)).store(when, std::memory_order_release);
-    IDEM_PAUSE_POINT("memory.slab.due");
     // relaxed: not older than what this thread counted in it
     const std::uint64_t bound =
         meta_at(origin, chunk).due_min.load(std::memory_order_relaxed) >> kCountBits;

@@ -20,7 +20,7 @@
 namespace idem::memory_test {
 namespace {
 
-constexpr std::array<std::string_view, 35> kPoints{"memory.pinned",
+constexpr std::array<std::string_view, 36> kPoints{"memory.pinned",
                                                    "memory.insert.absent",
                                                    "memory.insert.linked",
                                                    "memory.insert.settle",
@@ -54,7 +54,8 @@ constexpr std::array<std::string_view, 35> kPoints{"memory.pinned",
                                                    "memory.find.record",
                                                    "memory.reclaim.oldest",
                                                    "memory.evict.bound",
-                                                   "memory.slab.due"};
+                                                   "memory.slab.due",
+                                                   "memory.grow.marker"};
 
 // One thread's appointment with a pause point.
 struct Freeze {
