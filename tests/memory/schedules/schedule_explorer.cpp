@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -105,11 +106,16 @@ class Explorer {
     }
     for (std::size_t i = 0; i < kThreadsMost; ++i)
       workers_[i].thread = std::thread([this, i] { work(i); });
+    running = this;
+    for (std::size_t i = 0; i < kCrashes.size(); ++i)
+      before_[i] = std::signal(kCrashes[i], &Explorer::crashed);
     // release: pairs with the load at the pause point
     pause_point_hook.store(&Explorer::at_point, std::memory_order_release);
   }
   ~Explorer() {
     pause_point_hook.store(nullptr, std::memory_order_release);  // as above
+    for (std::size_t i = 0; i < kCrashes.size(); ++i) std::signal(kCrashes[i], before_[i]);
+    running = nullptr;
     stopping_ = true;
     for (Worker& worker : workers_) {
       worker.go.release();
@@ -153,9 +159,19 @@ class Explorer {
     std::size_t index = kNobody;
   };
   static thread_local Self self;
+  static Explorer* running;
+  static constexpr std::array<int, 4> kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
 
   static void at_point(const char* name) {
     if (self.explorer != nullptr) self.explorer->pass(self.index, name);
+  }
+
+  // A crash tells its schedule, as well as a broken process can.
+  static void crashed(int signal) {
+    std::signal(signal, SIG_DFL);
+    if (running->report_.broken.empty()) running->report_.broken = "a crash";
+    running->report_.trace = trace_of(running->steps_);
+    running->give_up("the step after these crashed");
   }
 
   void work(std::size_t index) {
@@ -207,6 +223,7 @@ class Explorer {
   }
 
   [[noreturn]] void give_up(const char* why) {
+    std::signal(SIGABRT, SIG_DFL);
     report_.schedule = text_of(steps_);
     std::fprintf(stderr, "%s\n%s\n", describe(report_).c_str(), why);
     std::abort();
@@ -306,9 +323,11 @@ class Explorer {
   bool stopping_ = false;
   std::array<Worker, kThreadsMost> workers_;
   std::binary_semaphore idle_{0};
+  std::array<void (*)(int), kCrashes.size()> before_{};  // who handled those signals
 };
 
 thread_local Explorer::Self Explorer::self;
+Explorer* Explorer::running = nullptr;
 
 }  // namespace
 

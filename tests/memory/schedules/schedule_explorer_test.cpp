@@ -189,6 +189,24 @@ TEST(ScheduleExplorerTest, ALoopThatWaitsForAStoppedThreadIsReported) {
   EXPECT_EQ(report.schedules[0], 2U);
 }
 
+// Death leaves the schedule behind.
+TEST(ScheduleExplorerDeathTest, ACrashTellsItsSchedule) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(static_cast<void>(explore_up_to(1,
+                                               [] {
+                                                 auto first = std::make_shared<int>(0);
+                                                 Trial trial;
+                                                 trial.threads.assign(2, [first] {
+                                                   const int number = ++*first;
+                                                   IDEM_PAUSE_POINT("one");
+                                                   if (number == 1 && *first == 2) std::abort();
+                                                 });
+                                                 trial.verdict = [] { return Verdict{}; };
+                                                 return trial;
+                                               })),
+               "IDEM_SCHEDULE=0x1,1x2");
+}
+
 // A trial that depends on more than its choices cannot be explored, and is not taken for held.
 TEST(ScheduleExplorerTest, ATrialThatIsNotTheSameEachTimeIsRefused) {
   int trials = 0;
