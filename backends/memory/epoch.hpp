@@ -76,11 +76,13 @@ class Pin {
       : slot_(epoch::seat()), nested_(slot_.pinned.load(std::memory_order_relaxed) != 0) {
     if (nested_) [[unlikely]]
       return;
+    const std::uint64_t seen = epoch::now.load();
+    IDEM_PAUSE_POINT("memory.pin");
     if (epoch::asymmetric) {
-      slot_.pinned.store(epoch::now.load(), std::memory_order_relaxed);
+      slot_.pinned.store(seen, std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with membarrier: try_advance
     } else {
-      slot_.pinned.store(epoch::now.load());
+      slot_.pinned.store(seen);
     }
     IDEM_PAUSE_POINT("memory.pinned");
   }

@@ -54,6 +54,7 @@ template <class Match>
       }
       Cell& cell = slab_.cell(at.number());
       if (here) fetch(cell);
+      IDEM_PAUSE_POINT("memory.walk.record");
       const Link next(cell.next.load());
       if (next.flagged()) [[unlikely]] {
         std::uint64_t expected = seen.bits();
@@ -163,6 +164,7 @@ void Shard::discard(const Made& made, std::int64_t entries, std::int64_t bytes) 
   std::uint64_t known = version | Cell::kProvisional;
   const bool in_time =
       floor_.load() < version && removed_at_.load() <= planned.time_since_epoch().count();
+  IDEM_PAUSE_POINT("memory.settle.decided");
   if (in_time && cell.version_word.compare_exchange_strong(known, version)) [[likely]]
     return version;
   return (known & Cell::kProvisional) == 0 ? known : settle(cell, known);
@@ -298,6 +300,7 @@ std::uint64_t Shard::settle(Cell& cell, std::uint64_t known) noexcept {
     settled = std::max({floor_.load() + 1, micros_of(Time(Micros(written))), settled}) |
               Cell::kWrittenLate;
   }
+  IDEM_PAUSE_POINT("memory.settle.decided");
   return cell.version_word.compare_exchange_strong(known, settled) ? settled : known;
 }
 
@@ -348,6 +351,7 @@ void Shard::link_bucket(std::uint32_t bucket) {
     const Place place = locate(buckets_.start(parent), bucket, kNoMatch);
     // Nobody else writes the word before the marker is linked.
     mine.store(place.seen.plain().with_flag().bits());
+    IDEM_PAUSE_POINT("memory.grow.marker");
     std::uint64_t expected = place.seen.bits();
     if (place.word->compare_exchange_strong(expected, Link::to_marker(bucket).bits())) break;
   }

@@ -215,6 +215,7 @@ inline const Cell* Shard::find(std::uint64_t hash, const KeyRef& key) const {
     if (at.place() == place && at.number() != 0) [[likely]] {
       const Cell& cell = slab_.cell(at.number());
       fetch(cell);
+      IDEM_PAUSE_POINT("memory.find.record");
       at = Link(cell.next.load());
       if (!at.flagged() && cell.is(key)) [[likely]]
         return &cell;

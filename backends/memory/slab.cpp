@@ -334,6 +334,7 @@ void Slab::raise_bound(std::uint32_t chunk, std::uint64_t bound, std::uint64_t w
   // this thread is pinned, since cells freed now are not used again before.
   const std::uint64_t raised =
       (earliest > Due::kNever ? 0 : earliest << kCountBits) | (bound & kCountMask);
+  IDEM_PAUSE_POINT("memory.evict.bound");
   m.due_min.compare_exchange_strong(bound, raised, std::memory_order_acq_rel);
 }
 

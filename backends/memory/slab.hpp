@@ -145,6 +145,7 @@ class Slab {
   void set_due(std::uint32_t number, std::uint32_t size_class, std::uint64_t when) {
     const std::uint32_t chunk = number / kChunkGranules;
     const std::uintptr_t origin = origin_of(chunk);
+    IDEM_PAUSE_POINT("memory.slab.due");
     // release: pairs with find_due, whose caller reads the cell
     due_at(origin, chunk, index_of(number, size_class)).store(when, std::memory_order_release);
     // relaxed: not older than what this thread counted in it

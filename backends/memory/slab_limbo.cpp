@@ -61,6 +61,7 @@ std::size_t Slab::reclaim_ready(Stripe& stripe, std::size_t limit, Fate fate) {
 std::size_t Slab::reclaim_oldest(Stripe& stripe, std::size_t limit, Fate fate) {
   std::atomic<Buried>& stack = stripe.limbo[(current_epoch() + 2) & 3];
   if (stack.load(std::memory_order_relaxed) == 0) return 0;
+  IDEM_PAUSE_POINT("memory.reclaim.oldest");
   // acquire: pairs with the CAS in retire
   const Buried head = stack.exchange(0, std::memory_order_acquire);
   IDEM_PAUSE_POINT("memory.reclaim.detached");

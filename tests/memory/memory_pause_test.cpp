@@ -20,17 +20,42 @@
 namespace idem::memory_test {
 namespace {
 
-constexpr std::array<std::string_view, 28> kPoints{
-    "memory.pinned",          "memory.insert.absent",    "memory.insert.linked",
-    "memory.insert.settle",   "memory.replace.found",    "memory.replace.swapped",
-    "memory.load.found",      "memory.remove.floor",     "memory.remove.flagged",
-    "memory.unlink.won",      "memory.unlink.passed",    "memory.evict.expired",
-    "memory.evict.flagged",   "memory.grow.slab",        "memory.grow.segment",
-    "memory.grow.count",      "memory.grow.bucket",      "memory.grow.linked",
-    "memory.slab.take",       "memory.slab.free",        "memory.slab.drop",
-    "memory.slab.list",       "memory.slab.adopt",       "memory.reclaim.retire",
-    "memory.reclaim.advance", "memory.reclaim.detached", "memory.watch.push",
-    "memory.watch.notify"};
+constexpr std::array<std::string_view, 36> kPoints{"memory.pinned",
+                                                   "memory.insert.absent",
+                                                   "memory.insert.linked",
+                                                   "memory.insert.settle",
+                                                   "memory.replace.found",
+                                                   "memory.replace.swapped",
+                                                   "memory.load.found",
+                                                   "memory.remove.floor",
+                                                   "memory.remove.flagged",
+                                                   "memory.unlink.won",
+                                                   "memory.unlink.passed",
+                                                   "memory.evict.expired",
+                                                   "memory.evict.flagged",
+                                                   "memory.grow.slab",
+                                                   "memory.grow.segment",
+                                                   "memory.grow.count",
+                                                   "memory.grow.bucket",
+                                                   "memory.grow.linked",
+                                                   "memory.slab.take",
+                                                   "memory.slab.free",
+                                                   "memory.slab.drop",
+                                                   "memory.slab.list",
+                                                   "memory.slab.adopt",
+                                                   "memory.reclaim.retire",
+                                                   "memory.reclaim.advance",
+                                                   "memory.reclaim.detached",
+                                                   "memory.watch.push",
+                                                   "memory.watch.notify",
+                                                   "memory.pin",
+                                                   "memory.walk.record",
+                                                   "memory.settle.decided",
+                                                   "memory.find.record",
+                                                   "memory.reclaim.oldest",
+                                                   "memory.evict.bound",
+                                                   "memory.slab.due",
+                                                   "memory.grow.marker"};
 
 // One thread's appointment with a pause point.
 struct Freeze {
