@@ -19,7 +19,7 @@ std::string general_advice(errc code) {
     case errc::busy:
       return "repeat later, or raise busy_timeout in the store's URL";
     case errc::capacity:
-      return "idem store sweep, or raise the store's limits";
+      return "make room (a larger disk or limit, or idem store sweep), then repeat";
     case errc::stale_fence:
       return "idem key get KEY   (shows the record as it is now)";
     case errc::denied:

@@ -33,17 +33,24 @@ std::string shown_result(const Record& record) {
   return fmt::format("{}{}   ({} bytes)", text, cut ? "..." : "", record.result.size());
 }
 
+// The next claimer's policy decides; most likely it is that of the one before.
+std::string when_lapsed(const Record& record) {
+  return claimed_under_hold(record)
+             ? "claims under policy hold, as this one was, get in doubt until someone decides "
+               "(idem "
+               "key resolve); one under takeover takes it over"
+             : "the next claim takes it over (one under policy hold gets in doubt)";
+}
+
 std::string next_event(const Record& record, Time now) {
   switch (logical_state(&record, now)) {
     case LogicalState::absent:
       return "the next claim starts afresh";
     case LogicalState::processing_live:
-      return fmt::format(
-          "others get in progress; if it falls silent the next claim takes it over in {} (policy "
-          "hold: in doubt, until someone decides)",
-          human(record.lease_until - now));
+      return fmt::format("others get in progress; if it falls silent, in {} {}",
+                         human(record.lease_until - now), when_lapsed(record));
     case LogicalState::processing_lapsed:
-      return "the next claim takes it over (policy hold: in doubt, until someone decides)";
+      return when_lapsed(record);
     case LogicalState::success:
       return "claims get the result for another " + human(record.expires_at - now);
     case LogicalState::failed_retryable:
@@ -68,7 +75,9 @@ std::string view(const KeyOptions& key, const Record& record, Time now) {
   std::string text = fmt::format("key      {}\n", key.key);
   if (!key.biz.empty()) text += fmt::format("biz      {}\n", key.biz);
   if (!key.tenant.empty()) text += fmt::format("tenant   {}\n", key.tenant);
-  text += fmt::format("state    {} for {}\n", state, human(now - record.update_time));
+  text += fmt::format("state    {}, {}{} ago\n", state,
+                      record.status == Status::processing ? "last claimed or renewed " : "",
+                      human(now - record.update_time));
   text += fmt::format("lease    {}\n", lease_line(record, now));
   text += fmt::format("attempt  {}, fence {}, owner {}\n", record.attempt, record.fence,
                       record.owner.hex());

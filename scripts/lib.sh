@@ -36,9 +36,6 @@ install_packages() {
   rm -f "$log"
 }
 
-# The directory of what is unpacked for this project alone.
-deps_dir() { printf '%s\n' "${IDEM_DEPS_DIR:-$PWD/.deps}"; }
-
 # How many things to do at once: a core each, and never so many compilers that memory runs out.
 jobs_wanted() {
   local cores gigabytes

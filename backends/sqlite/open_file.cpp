@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -12,6 +13,15 @@ namespace idem::sqlite {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Why a file may not be written, after access() said so.
+result<void> refuse_write(const std::string& path, const std::string& why_not) {
+  if (errno != EROFS) return fail(errc::read_only, path + why_not);
+  return fail(errc::read_only,
+              path + " lies on a file system that is mounted read-only: remount it " +
+                  "(mount -o remount,rw), or copy the file with its -wal elsewhere" +
+                  " to look at it");
+}
 
 // Says in our words what SQLite would report as "unable to open" or only at the first write.
 result<void> check_place(const std::string& path, bool create) {
@@ -28,15 +38,14 @@ result<void> check_place(const std::string& path, bool create) {
   if (fs::exists(there) && access(path.c_str(), R_OK) != 0)
     return fail(errc::denied, path + " may not be read by this user");
   if (fs::exists(there) && access(path.c_str(), W_OK) != 0)
-    return fail(errc::read_only,
-                path + " may not be written by this user: chmod u+w, or run as " + "its owner");
+    return refuse_write(path, " may not be written by this user: chmod u+w, or run as its owner");
   if (!create && !fs::exists(there))
     return fail(errc::cannot_open,
                 "there is no store " + path + ": nothing was claimed there yet; check the path");
   if (access(directory.c_str(), W_OK | X_OK) != 0)
-    return fail(errc::read_only, "directory " + directory.string() + " of " + path +
-                                     " may not be written by this user: SQLite keeps its log (-wal)"
-                                     " beside the file");
+    return refuse_write(
+        "directory " + directory.string() + " of " + path,
+        " may not be written by this user: SQLite keeps its log (-wal) beside the file");
   return {};
 }
 

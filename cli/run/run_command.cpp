@@ -159,7 +159,10 @@ ExitCode Run::offer_again(IdempotencyService& service, Error error, const std::s
   throw Failure(fail(error.code, fmt::format("the command ran (exit status {}), but that could "
                                              "not be recorded: {}",
                                              end_.status, error.message)))
-      .from(from);
+      .from(from)
+      .advise(
+          "mend the store: once the lease is over, the next run with this key runs the command "
+          "again");
 }
 
 ExitCode Run::not_started() const {

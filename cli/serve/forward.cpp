@@ -73,6 +73,9 @@ std::optional<Objection> objection_to(const http::BeastRequest& request) {
   if (request.count(field::host) > 1) {
     return Objection{400, "malformed", "Several Host headers"};
   }
+  if (request.version() >= 11 && request.count(field::host) == 0) {  // RFC 9112, 3.2
+    return Objection{400, "malformed", "No Host header"};
+  }
   if (path_of(http::detail::view(request.target())).empty()) {
     return Objection{400, "malformed", "The request target is not a path"};
   }

@@ -7,6 +7,7 @@
 #include "../config_options.hpp"
 #include "../options.hpp"
 #include "idem/store_url.hpp"
+#include "outage_log.hpp"
 #include "server.hpp"
 
 namespace idem::cli {
@@ -23,12 +24,14 @@ ExitCode run_serve(const ServeCommandOptions& options, Context& context) {
   std::vector<std::pair<std::string, std::string>> flags;
   if (!options.upstream.empty()) flags.emplace_back("serve.upstream", options.upstream);
   if (!options.listen.empty()) flags.emplace_back("serve.listen", options.listen);
-  const Config config = read_config(options.config, context, std::move(flags));
+  Config config = read_config(options.config, context, std::move(flags));
   if (config.serve.upstream.empty()) {
     throw Failure::usage("no upstream is named")
         .advise("idem serve --upstream http://127.0.0.1:9000");
   }
   const StoreChoice choice = configured_store(config);
+  config.service.observer = std::make_shared<serve::OutageLog>(
+      [](const std::string& line) { tell_user("idem serve: " + printable(line) + "\n"); });
   auto service = std::make_shared<IdempotencyService>(open_store(choice), config.service);
   auto started =
       serve::Server::start(config.serve, std::make_shared<http::Guard>(service, config.http));

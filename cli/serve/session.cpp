@@ -25,7 +25,8 @@ http::Response malformed(error_code ec) {
   if (ec == beast_http::error::body_limit) {
     return http::problem(413, "body_too_large", "The request's body is too large", "");
   }
-  return http::problem(400, "malformed", "The request is not HTTP", "");
+  return http::problem(400, "malformed", "The request is not HTTP",
+                       "The parser says: " + ec.message() + ".");
 }
 
 // The other side is gone, or was too slow (Beast has closed the socket then): nobody reads an

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "idem/clock.hpp"
+#include "idem/state_machine.hpp"
 
 namespace idem::cli {
 
@@ -29,6 +30,9 @@ Left left_of(const Record& record, Time now) {
   if (record.status == Status::processing) left.lease = until(record.lease_until);
   if (record.status == Status::failed) left.retry = until(record.retry_at);
   left.keep = until(record.expires_at);
+  // What was claimed under `hold` stays so: its expiry lies that far beyond its lease, run out or
+  // not.
+  if (claimed_under_hold(record)) left.keep = left.lease + kDurationMax;
   return left;
 }
 

@@ -126,8 +126,9 @@ ExitCode export_store(const Options& options, Context& context) {
 using EachPortion = std::function<void(const std::function<void(Portion&&)>&)>;
 
 // What was copied, and with --verify whether it is there, for both commands.
-ExitCode transfer(const EachPortion& source, IdempotencyStore& target, const std::string& to,
+ExitCode transfer(const EachPortion& source, IdempotencyStore& target, const StoreChoice& choice,
                   const Options& options, const Context& context, std::string_view word) {
+  const std::string& to = choice.from;
   Copied copied;
   source([&](Portion&& portion) { copy_into(target, to, portion, copied); });
   Json answer{{"outcome", word}};
@@ -149,7 +150,7 @@ ExitCode transfer(const EachPortion& source, IdempotencyStore& target, const std
     if (!told.empty()) answer["differences"] = told;
     print_document(answer);
   } else {
-    print_text(to_text(answer, ""));
+    print_text(to_text(answer, "into " + without_password(choice.url)));
     for (const std::string& difference : told)
       fmt::print(stderr, "idem: {}\n", printable(difference));
   }
@@ -192,7 +193,7 @@ ExitCode import_file(const Options& options, Context& context) {
   const EachPortion source = [&](const std::function<void(Portion &&)>& each) {
     each_portion_of_file(options.file, *target, choice.from, each);
   };
-  return transfer(source, *target, choice.from, options, context, "imported");
+  return transfer(source, *target, choice, options, context, "imported");
 }
 
 ExitCode migrate(const Options& options, Context& context) {
@@ -205,7 +206,7 @@ ExitCode migrate(const Options& options, Context& context) {
   const EachPortion source = [&](const std::function<void(Portion &&)>& each) {
     each_portion(*old, from.from, each);
   };
-  return transfer(source, *target, to.from, options, context, "migrated");
+  return transfer(source, *target, to, options, context, "migrated");
 }
 
 }  // namespace

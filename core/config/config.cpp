@@ -46,14 +46,15 @@ result<Config> load_config(const ConfigSources& sources) {
     loader.read_flags(sources);
     return loader.finish();
   }
+  errno = 0;
   std::ifstream file(sources.file, std::ios::binary);
-  const int open_fault = errno;
   // One byte more than a configuration may have is enough to refuse it, also one without an end.
   std::string text(config::kYamlBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  const int cause = errno;  // of the opening, or of the reading: a directory can be opened
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad()) {
-    return fail(errc::cannot_open, sources.file + ": error: " + std::strerror(open_fault));
+    return fail(errc::cannot_open, sources.file + ": error: " + std::strerror(cause));
   }
   return load_config_text(text, sources.file, sources);
 }

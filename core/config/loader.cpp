@@ -208,6 +208,12 @@ result<Config> Loader::finish() {
                       std::string(kBizTypes) + biz_type + ".");
     }
   }
+  if (const ServeOptions& serve = config_.serve;
+      faults_.empty() && !serve.health_path.empty() && serve.health_path == serve.metrics_path) {
+    const Setting* const guilty = found("serve.", "health_path");
+    fault((guilty != nullptr ? guilty : found("serve.", "metrics_path"))->where,
+          "serve.health_path and serve.metrics_path are the same path (" + serve.health_path + ")");
+  }
   if (faults_.empty()) {
     if (auto checked = http::check_policy(config_.http); !checked) {
       faults_.push_back("error: " + checked.error().message);

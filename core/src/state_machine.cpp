@@ -41,6 +41,10 @@ std::string_view to_string(LogicalState state) noexcept {
   return "?";
 }
 
+bool claimed_under_hold(const Record& held) noexcept {
+  return held.status == Status::processing && held.expires_at - held.lease_until >= kDurationMax;
+}
+
 LogicalState logical_state(const Record* held, Time now) noexcept {
   if (held == nullptr || held->expired(now)) return LogicalState::absent;
   switch (held->status) {
@@ -81,11 +85,6 @@ Decision only(Outcome outcome) { return {std::move(outcome), WriteNothing{}}; }
 Micros keep_while_processing(Micros lease, const Policy& policy) {
   if (policy.on_lapsed == OnLapsed::hold) return lease + kDurationMax;
   return lease + std::max(policy.stuck_after.micros(), policy.result_ttl.micros());
-}
-
-// The sweep does not know the policy of the call that claimed; the record shows it.
-bool claimed_under_hold(const Record& held) {
-  return held.expires_at - held.lease_until >= kDurationMax;
 }
 
 // As above for an attempt that goes on: never less than before, and `hold` stays `hold` even if the

@@ -290,6 +290,21 @@ TEST(Config, HttpAndServeSettings) {
   EXPECT_EQ(setting(*config, "serve.routes").value, "POST /pay required pay, * /public/** off");
 }
 
+TEST(Config, OnePathCannotBeTwoPages) {
+  EXPECT_THAT(
+      fault_of("idempotency:\n  serve:\n    metrics_path: /healthz\n"),
+      ::testing::AllOf(HasSubstr("serve.health_path and serve.metrics_path"), HasSubstr(":3:")));
+  EXPECT_TRUE(load("idempotency:\n  serve: {health_path: none, metrics_path: none}\n"));
+}
+
+TEST(Config, ADirectoryIsNoFile) {
+  ConfigSources sources;
+  sources.file = ".";
+  const auto config = load_config(sources);
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().message, HasSubstr("directory"));
+}
+
 TEST(Config, HttpSettingsThatWouldLeakAreRefused) {
   EXPECT_THAT(fault_of("idempotency:\n  http:\n    stored_headers: [Set-Cookie]\n"),
               HasSubstr("'Set-Cookie' is never replayed"));

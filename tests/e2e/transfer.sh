@@ -21,6 +21,20 @@ expect_exit 0 idem store export --store sqlite:vic.db vic.jsonl
 : >empty
 expect_exit 0 idem store export --store sqlite:vic.db empty
 
+# An attempt that was claimed under hold stays so wherever it moves: no sweep frees it.
+expect_exit 0 idem key claim doubt --lease 1ms --on-lapsed hold --store sqlite:doubt.db
+expect_exit 0 idem store migrate --from sqlite:doubt.db --to sqlite:moved.db --verify
+expect_text out 'migrated into sqlite:moved.db'
+expect_exit 0 idem store export --store sqlite:moved.db doubt.jsonl
+expect_exit 0 idem store import --store sqlite:again.db doubt.jsonl --verify
+expect_text out 'imported into sqlite:again.db'
+for store in doubt moved again; do
+  expect_exit 0 idem store sweep --stuck-after 1ms --store sqlite:$store.db
+  expect_exit 0 idem key get doubt --store sqlite:$store.db
+  expect_text out 'claims under policy hold, as this one was'
+  expect_exit 15 idem key claim doubt --on-lapsed hold --store sqlite:$store.db
+done
+
 # An export of every kind of record, made here: the format is what the documents say it is.
 python3 - "$records" <<'PYTHON'
 import hashlib, json, sys, time

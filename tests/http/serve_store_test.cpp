@@ -3,12 +3,14 @@
 
 #include <future>
 
+#include "outage_log.hpp"
 #include "serve_fixture.hpp"
 
 namespace idem::serve {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using testing::Fault;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -19,8 +21,7 @@ class ServeStoreTest : public ServeTest {
   ServeStoreTest() { service_options.timeout = 30ms; }
 
   static std::string metrics(std::uint16_t port) {
-    BeastRequest get{boost::beast::http::verb::get, "/metrics", 11};
-    return fetch(port, get).body();
+    return fetch(port, http::get("/metrics")).body();
   }
   // Sends it again and again until it is answered by the upstream, or from its result, or in doubt.
   static BeastResponse send_until_done(std::uint16_t port, const BeastRequest& request) {
@@ -105,6 +106,24 @@ TEST_F(ServeStoreTest, AResultThatTheStoreDidNotTakeIsReportedAgain) {
   EXPECT_EQ(replay.result_int(), 201U);
   EXPECT_EQ(replay["Idempotent-Replayed"], "true");
   EXPECT_EQ(total_runs(), 1);
+}
+
+TEST_F(ServeStoreTest, AnOutageIsToldOnceAndItsEndToo) {
+  std::mutex guarded;
+  std::vector<std::string> lines;
+  service_options.observer = std::make_shared<OutageLog>([&](const std::string& line) {
+    const std::lock_guard lock(guarded);
+    lines.push_back(line);
+  });
+  const auto port = start();
+  faults->on_every_call(Verb::insert, Fault::refuse);
+  for (const char* key : {"a", "b", "c"})
+    EXPECT_EQ(fetch(port, post("/pay", key, "x")).result_int(), 503U);
+  faults->calm();
+  for (const char* key : {"a", "b"})
+    EXPECT_EQ(fetch(port, post("/pay", key, "x")).result_int(), 201U);
+  const std::lock_guard lock(guarded);
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("the store fails (claim)"), "the store works again"));
 }
 
 TEST_F(ServeStoreTest, AStopReleasesWhatIsLeftOfThem) {

@@ -75,7 +75,7 @@ TEST_F(ServeTest, DuplicatesMayWaitForTheFirst) {
     all.push_back(
         std::async(std::launch::async, [&] { return fetch(port, post("/pay", "k", "a")); }));
   }
-  BeastRequest metrics{boost::beast::http::verb::get, "/metrics", 11};
+  const BeastRequest metrics = http::get("/metrics");
   while (fetch(port, metrics).body().find("idem_serve_waited_total 19") == std::string::npos) {
   }
   go_on.count_down();
@@ -259,6 +259,15 @@ TEST_F(ServeTest, LimitsAreTold) {
 TEST_F(ServeTest, WhatIsNotHttpIs400) {
   const auto port = start();
   EXPECT_THAT(http::fetch_bytes(port, "hello\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  // What is wrong with it stands there: a key with a control byte is no matter of the key's rules.
+  EXPECT_THAT(http::fetch_bytes(port,
+                                "POST /pay HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n"
+                                "Idempotency-Key: a\x01b\r\n\r\n"),
+              ::testing::AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("bad value")));
+  EXPECT_THAT(http::fetch_bytes(port,
+                                "POST /pay HTTP/1.1\r\nConnection: close\r\n"
+                                "Idempotency-Key: k\r\nContent-Length: 0\r\n\r\n"),
+              ::testing::AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("No Host header")));
   // Two ways to say how long a body is: nobody may disagree about its end.
   EXPECT_THAT(http::fetch_bytes(port,
                                 "POST /pay HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n"
@@ -354,7 +363,7 @@ TEST_F(ServeTest, HeadAndBodylessAnswers) {
 
 TEST_F(ServeTest, HealthAndMetrics) {
   const auto port = start();
-  BeastRequest get{boost::beast::http::verb::get, "/healthz", 11};
+  BeastRequest get = http::get("/healthz");
   EXPECT_EQ(fetch(port, get).body(), "ok\n");
   (void)fetch(port, post("/pay", "k", "a"));
   (void)fetch(port, post("/pay", "k", "a"));

@@ -78,6 +78,12 @@ BeastRequest post(std::string_view target, std::string_view key, std::string_vie
   return request;
 }
 
+BeastRequest get(std::string_view target) {
+  BeastRequest request{beast_http::verb::get, target, 11};
+  request.set(beast_http::field::host, "test");
+  return request;
+}
+
 BeastResponse reply(unsigned status, std::string_view body) {
   BeastResponse response{static_cast<beast_http::status>(status), 11};
   response.set(beast_http::field::content_type, "text/plain");

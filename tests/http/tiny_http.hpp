@@ -46,6 +46,7 @@ class TinyServer {
   return options;
 }
 
+[[nodiscard]] BeastRequest get(std::string_view target);
 [[nodiscard]] BeastRequest post(std::string_view target, std::string_view key,
                                 std::string_view body);
 [[nodiscard]] BeastResponse reply(unsigned status, std::string_view body);

@@ -26,6 +26,10 @@ enum class LogicalState : std::uint8_t {
   failed_final,       // FF
 };
 [[nodiscard]] LogicalState logical_state(const Record* held, Time now) noexcept;
+// Whether a processing record was claimed under policy `hold`: the record itself shows it (its
+// expiry lies kDurationMax beyond its lease), and no sweep touches it. What a claim of it answers
+// once its lease is over is up to the policy of that claim.
+[[nodiscard]] bool claimed_under_hold(const Record& held) noexcept;
 [[nodiscard]] std::string_view to_string(LogicalState state) noexcept;
 
 namespace command {
