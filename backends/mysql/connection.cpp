@@ -6,6 +6,8 @@
 #include <boost/mysql/is_fatal_error.hpp>
 #include <chrono>
 
+#include "idem/mysql_transaction.hpp"
+
 namespace idem::mysql {
 namespace {
 
@@ -41,18 +43,7 @@ sql::any_connection_params connection_params(asio::ssl::context* tls) {
 }  // namespace
 
 Connection::Connection(const MysqlOptions& options, asio::ssl::context* tls)
-    : connection_(loop_, connection_params(tls)) {
-  if (options.socket.empty()) {
-    params_.server_address.emplace_host_and_port(options.host, options.port);
-  } else {
-    params_.server_address.emplace_unix_path(options.socket);
-  }
-  params_.username = options.user;
-  params_.password = options.password;
-  params_.database = options.database;
-  params_.ssl = mode_of(options.tls);
-  params_.multi_queries = false;
-}
+    : params_(mysql_connect_params(options)), connection_(loop_, connection_params(tls)) {}
 
 template <class Start>
 std::optional<sql::error_code> Connection::await(Micros limit, Start start) {
@@ -156,3 +147,18 @@ std::string where(const MysqlOptions& options) {
 }
 
 }  // namespace idem::mysql
+
+boost::mysql::connect_params idem::mysql_connect_params(const MysqlOptions& options) {
+  boost::mysql::connect_params params;
+  if (options.socket.empty()) {
+    params.server_address.emplace_host_and_port(options.host, options.port);
+  } else {
+    params.server_address.emplace_unix_path(options.socket);
+  }
+  params.username = options.user;
+  params.password = options.password;
+  params.database = options.database;
+  params.ssl = mysql::mode_of(options.tls);
+  params.multi_queries = false;
+  return params;
+}

@@ -124,13 +124,12 @@ class Inserter {
     exchange.add(begin_insert_text(work_.time.base, work_.time.scale, floor_));
     const std::size_t first = exchange.size();
     for (const Chunk& chunk : chunks) add_rows(exchange, chunk);
-    exchange.add(floor_check_text(work_.table));
-    const std::size_t seal = exchange.add(kCommitIfAbove);
-    exchange.add(kInserted);
+    const std::size_t check = exchange.add(floor_check_text(work_.table));
+    exchange.add(kCommitIfAbove);
     if (Fault fault = exchange.run()) return fault;
 
     const auto done = effects(work_.session, exchange, first, chunks.size(), "insert");
-    const Seal sealed = read_seal(exchange, seal);
+    const Seal sealed = read_seal(exchange, check);
     for (std::size_t i = 0; i < chunks.size(); ++i) settle(chunks[i], done[i], sealed);
     drop_answered();
     todo_.insert(todo_.end(), later.begin(), later.end());
@@ -164,14 +163,15 @@ class Inserter {
     Time now{};         // of all that was inserted
   };
 
-  Seal read_seal(Exchange& exchange, std::size_t place) {
+  // `check`: the place of the floor's check; the commit's is behind it.
+  Seal read_seal(Exchange& exchange, std::size_t check) {
     Seal seal;
-    seal.fault = exchange.commit_fault(place);
-    if (!seal.fault) seal.fault = exchange.commit_fault(place + 1);
+    seal.fault = exchange.commit_fault(check);
+    if (!seal.fault) seal.fault = exchange.commit_fault(check + 1);
     if (seal.fault) return seal;
-    const auto row = exchange.results(place + 1).rows().at(0);
-    seal.open = signed_of(row[0]) == 0;
-    seal.now = Time{Micros(signed_of(row[1]))};
+    const auto rows = exchange.results(check).rows();
+    seal.open = rows.empty() || signed_of(rows[0][0]) == 0;
+    if (!rows.empty()) seal.now = Time{Micros(signed_of(rows[0][1]))};
     return seal;
   }
 

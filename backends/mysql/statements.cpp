@@ -101,8 +101,8 @@ std::string begin_insert_text(std::int64_t base, std::int64_t scale, std::uint64
 }
 
 std::string floor_check_text(std::string_view table) {
-  return "SELECT version_floor < @idem_version FROM " + std::string(table) +
-         "_meta WHERE id = 1 INTO @idem_above";
+  return "SELECT @idem_above := version_floor < @idem_version, @idem_now FROM " +
+         std::string(table) + "_meta WHERE id = 1";
 }
 
 std::string statement_text(Statement statement, std::string_view table, std::size_t rows) {

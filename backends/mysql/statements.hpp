@@ -33,11 +33,9 @@ inline constexpr std::size_t kStatements = 13;
 // what is sent behind it would then be committed statement by statement. So it begins another one.
 inline constexpr std::string_view kBegin = "SET autocommit = 0";
 inline constexpr std::string_view kCommit = "SET autocommit = 1";
-// Around inserts: begin_insert_text() and floor_check_text(), which sets @idem_above; then what
-// commits only if that is so: else the transaction stays open. At last what tells which it was, and
-// the time.
+// Around inserts: begin_insert_text() and floor_check_text(), which sets @idem_above and tells it;
+// then what commits only if that is so: else the transaction stays open.
 inline constexpr std::string_view kCommitIfAbove = "SET autocommit = @idem_above";
-inline constexpr std::string_view kInserted = "SELECT @@autocommit, @idem_now";
 
 inline constexpr std::size_t kRowsMax = 64;  // of one statement
 inline constexpr std::size_t kInsertParameters = 16;
@@ -54,8 +52,8 @@ inline constexpr std::size_t kKeyParameters = 3;
 [[nodiscard]] std::string begin_insert_text(std::int64_t base, std::int64_t scale,
                                             std::uint64_t floor);
 
-// Whether @idem_version is above the table's floor of versions. Not part of a SET: that would wait
-// for whoever raises the floor.
+// Whether @idem_version is above the table's floor of versions; and @idem_now. Not part of a SET:
+// that would wait for whoever raises the floor.
 [[nodiscard]] std::string floor_check_text(std::string_view table);
 
 // The record's columns as every statement that reads them names them; then the server's time.

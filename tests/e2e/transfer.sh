@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # A move that loses a record, a lease or a fence makes something run twice.
-#   transfer.sh IDEM [RECORDS]
+#   transfer.sh IDEM [RECORDS [SOURCE]]    prints a line for each pair of stores
+# SOURCE (sqlite, redis, mysql): only the moves from and into an export file of that store, and from
+# it to each.
 # shellcheck source=tests/e2e/lib.sh
 services=$(realpath "$(dirname "$0")/../../scripts/services")
 records=${2:-3000}
+only=${3:-}
 . "$(dirname "$0")/lib.sh"
 export IDEM_SERVICES_DIR=$work/s
 trap '"$services" down >/dev/null || true; clean_up' EXIT
@@ -86,6 +89,30 @@ PYTHON
 }
 all_equal() { expect_text out "$records/$records"; }
 
+# timed COMMAND...: succeeds, in `took` seconds.
+timed() {
+  local begin=$EPOCHREALTIME
+  expect_exit 0 "$@"
+  took=$(python3 -c "print('%.1f' % ($EPOCHREALTIME - $begin))")
+}
+
+# move PAIR COMMAND...: all of it, and all equal; a second time is nothing new.
+move() {
+  local pair=$1 first
+  shift
+  timed "$@" --verify
+  first=$took
+  expect_text out "written  $records"
+  all_equal
+  timed "$@" --verify
+  expect_text out "already  $records"
+  all_equal
+  printf '%-16s %6s s, all %s equal; again %6s s, nothing written\n' "$pair" "$first" "$records" "$took"
+  pairs=$((pairs + 1))
+}
+
+pairs=0
+
 expect_exit 0 "$services" up redis
 redis=$(cut -d' ' -f2 out)
 # File into each store; each store into each other; each store into a file.
@@ -103,27 +130,19 @@ if idem stores | grep -q mysql; then
   mysql=$(cut -d' ' -f2 out)
   urls[mysql]="$mysql?table=a"
 fi
-for kind in "${!urls[@]}"; do
-  expect_exit 0 idem store import --store "${urls[$kind]}" first.jsonl --verify
-  expect_text out "written  $records"
-  all_equal
-  # A second time is nothing new.
-  expect_exit 0 idem store import --store "${urls[$kind]}" first.jsonl --verify
-  expect_text out "already  $records"
-  all_equal
-  expect_exit 0 idem store export --store "${urls[$kind]}" "$kind.jsonl"
+for kind in ${only:-${!urls[*]}}; do
+  move "file -> $kind" idem store import --store "${urls[$kind]}" first.jsonl
+  timed idem store export --store "${urls[$kind]}" "$kind.jsonl"
   same first.jsonl "$kind.jsonl"
-  n=0
+  printf '%-16s %6s s, all %s equal\n' "$kind -> file" "$took" "$records"
+  pairs=$((pairs + 1))
   for to in "sqlite:from-$kind.db" "$redis?prefix=from-$kind:" ${mysql:+"$mysql?table=from_$kind"}; do
-    expect_exit 0 idem store migrate --from "${urls[$kind]}" --to "$to" --verify
-    all_equal
-    expect_exit 0 idem store migrate --from "${urls[$kind]}" --to "$to" --verify
-    expect_text out "already  $records"
+    move "$kind -> ${to%%:*}" idem store migrate --from "${urls[$kind]}" --to "$to"
     expect_exit 0 idem store export --store "$to" moved.jsonl
     same first.jsonl moved.jsonl
-    n=$((n + 1))
   done
 done
+[ -z "$only" ] || exit 0
 # Through a pipe, too; and the digest is that of the lines before it.
 idem store export --store sqlite:a.db 2>/dev/null | idem store import --store sqlite:piped.db - >out 2>err
 expect_text out "written  $records"
@@ -181,4 +200,4 @@ expect_exit 2 idem store migrate --from sqlite:a.db --to sqlite:a.db
 expect_exit 4 idem store migrate --from sqlite:missing.db --to sqlite:new.db
 [ -z "$(find . -name new.db -o -name missing.db)" ] || fail_test 'made a store for nothing'
 expect_exit 4 idem store export --store sqlite:a.db /dev/full/x
-echo "$records records over $n targets from ${#urls[@]} stores"
+echo "$pairs pairs"

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "cut_proxy.hpp"
 #include "idem/service.hpp"
+#include "idem/testing/cut_proxy.hpp"
 #include "idem/testing/matchers.hpp"
 #include "support.hpp"
 
@@ -270,9 +270,9 @@ TEST_F(MysqlRestarts, H44AStoppedServerIsAskedRarelyAndUsedAgainSoon) {
   }
   EXPECT_TRUE(comes_true([&] { return claimed > 50; }));
   server_->process().stop();
-  const std::size_t before = proxy.accepted();
+  const std::uint64_t before = proxy.accepted();
   system_clock().pause(2s);
-  const std::size_t attempts = proxy.accepted() - before;
+  const std::uint64_t attempts = proxy.accepted() - before;
   EXPECT_GE(attempts, 1U);
   EXPECT_LE(attempts, 12U) << "of all connections together, and none at once with another";
   EXPECT_TRUE(server_->process().start());
@@ -284,7 +284,7 @@ TEST_F(MysqlRestarts, H44AStoppedServerIsAskedRarelyAndUsedAgainSoon) {
   stop_ = true;
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(doubled, 0);
-  std::printf("attempts to connect in 2 s: %zu\n", attempts);
+  std::printf("attempts to connect in 2 s: %llu\n", static_cast<unsigned long long>(attempts));
 }
 
 // A frozen server has an open port and no answer: every call ends, and nothing is told as done.

@@ -144,7 +144,7 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
   for (const CostedRow& row : rows) {
     if (row.rates.empty()) continue;
     print(row);
-    std::printf("%42.1f us of processor time\n", testing::median_of(row.cpu));
+    std::printf("%42.1f us of processor time\n", bench::summarize(row.cpu).median);
   }
   print_ratio(rows[0], rows[1]);
   print_ratio(rows[0], rows[6]);

@@ -49,27 +49,22 @@ std::future<void> lead(Loop& loop, const GatheringPtr& gathering, Micros time) {
   return caller;
 }
 
-TEST(RedisLoop, ACallerLeavesAtItsDeadlineAndTheNextOneReads) {
-  Loop loop;
-  const auto hasty = gathering_of(1), patient = gathering_of(1);
-  auto first = lead(loop, hasty, milliseconds(200));
-  auto second = std::async(std::launch::async, [&] { loop.wait(*patient, 0, in(seconds(60))); });
-  first.wait();
-  EXPECT_EQ(hasty->pending(), 1U);
-  reply_to(loop, patient);
-  second.wait();
-  EXPECT_EQ(patient->pending(), 0U);
-}
-
-TEST(RedisLoop, AFollowerLeavesAtItsOwnDeadline) {
-  Loop loop;
-  const auto leader = gathering_of(1), follower = gathering_of(1);
-  auto first = lead(loop, leader, seconds(60));
-  loop.wait(*follower, 0, in(milliseconds(20)));
-  EXPECT_EQ(follower->pending(), 1U);
-  reply_to(loop, leader);
-  first.wait();
-  EXPECT_EQ(leader->pending(), 0U);
+TEST(RedisLoop, OneLeavesAtItsDeadlineAndTheOtherGetsItsReply) {
+  for (const bool leader_is_hasty : {true, false}) {
+    Loop loop;
+    const auto hasty = gathering_of(1), patient = gathering_of(1);
+    const Micros hastily = milliseconds(100), patiently = seconds(60);
+    auto leader =
+        lead(loop, leader_is_hasty ? hasty : patient, leader_is_hasty ? hastily : patiently);
+    auto follower = std::async(std::launch::async, [&] {
+      loop.wait(leader_is_hasty ? *patient : *hasty, 0, in(leader_is_hasty ? patiently : hastily));
+    });
+    (leader_is_hasty ? leader : follower).wait();
+    EXPECT_EQ(hasty->pending(), 1U);
+    reply_to(loop, patient);
+    (leader_is_hasty ? follower : leader).wait();
+    EXPECT_EQ(patient->pending(), 0U);
+  }
 }
 
 TEST(RedisLoop, ManyCallersAllGetTheirs) {

@@ -107,13 +107,14 @@ class CutProxy::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   std::atomic<bool> fired{false};
-  std::atomic<std::uint64_t> requested{0}, replied{0};
+  std::atomic<std::uint64_t> accepted{0}, requested{0}, replied{0};
 
  private:
   void accept() {
     auto link = std::make_shared<Link>(io_);
     acceptor_.async_accept(link->client, [this, link](ErrorCode error) {
       if (error) return;
+      ++accepted;
       link->client.set_option(tcp::no_delay(true), error);
       link->server.connect(server_, error);
       if (error) {
@@ -209,6 +210,8 @@ bool CutProxy::fired() const { return impl_->fired; }
 void CutProxy::deliver_late() { impl_->deliver_late(); }
 
 void CutProxy::release() { impl_->release(); }
+
+std::uint64_t CutProxy::accepted() const { return impl_->accepted; }
 
 CutProxy::Bytes CutProxy::passed() const { return {impl_->requested, impl_->replied}; }
 

@@ -1,15 +1,14 @@
 // For programs that measure rates beside each other, rounds of rows in turn: what they print.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "idem/clock.hpp"
+#include "load/statistics.hpp"
 
 namespace idem::testing {
 
@@ -50,11 +49,6 @@ std::size_t count_of(std::size_t callers, const Timer& timer, Work work) {
   return count;
 }
 
-inline double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 struct Row {
   const char* name;
   std::vector<double> rates{};  // by round
@@ -63,21 +57,21 @@ struct Row {
 // A row that did not run is left out.
 inline void print(const Row& row) {
   if (row.rates.empty()) return;
-  const auto [least, most] = std::minmax_element(row.rates.begin(), row.rates.end());
-  std::printf("%-17s median %9.0f/s   min %9.0f   max %9.0f\n", row.name, median_of(row.rates),
-              *least, *most);
+  const bench::Summary rates = bench::summarize(row.rates);
+  std::printf("%-17s median %9.0f/s   min %9.0f   max %9.0f\n", row.name, rates.median, rates.min,
+              rates.max);
 }
 
 // The median of the rounds' own ratios: what disturbs a round disturbs both.
 inline void print_ratio(const Row& one, const Row& other) {
   if (one.rates.empty() || other.rates.empty()) return;
-  std::vector<double> ratios;
+  std::vector<double> each;
   for (std::size_t i = 0; i < one.rates.size(); ++i) {
-    ratios.push_back(one.rates[i] / other.rates[i]);
+    each.push_back(one.rates[i] / other.rates[i]);
   }
-  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  std::printf("%-17s / %-17s %.2f   (%.2f to %.2f)\n", one.name, other.name, median_of(ratios),
-              *least, *most);
+  const bench::Summary ratios = bench::summarize(each);
+  std::printf("%-17s / %-17s %.2f   (%.2f to %.2f)\n", one.name, other.name, ratios.median,
+              ratios.min, ratios.max);
 }
 
 }  // namespace idem::testing

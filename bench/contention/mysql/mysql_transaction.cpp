@@ -22,19 +22,11 @@ class TransactionAsker final : public Asker {
  public:
   static idem::result<std::unique_ptr<Asker>> enter(StoreUrl url, Clock& clock) {
     auto made = std::unique_ptr<TransactionAsker>(new TransactionAsker);
-    sql::connect_params params;
-    const std::string socket = url.text("socket").value_or("");
-    if (socket.empty()) {
-      params.server_address.emplace_host_and_port(url.host(), url.port().value_or(3306));
-    } else {
-      params.server_address.emplace_unix_path(socket);
-    }
-    params.username = url.user();
-    params.password = url.password();
-    params.database = url.path().starts_with('/') ? url.path().substr(1) : url.path();
+    const auto database = mysql_options(url);
+    if (!database) return database.error();
     sql::error_code code;
     sql::diagnostics said;
-    made->connection_.connect(params, code, said);
+    made->connection_.connect(mysql_connect_params(*database), code, said);
     if (code) return fail(errc::unavailable, url.redacted() + ": " + code.message());
     MysqlTransactionOptions options;
     options.row_wait = kRowWait;

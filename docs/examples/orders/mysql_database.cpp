@@ -19,36 +19,13 @@ using namespace std::chrono_literals;
 // A duplicate waits this long for the transaction that holds its key, as SQLite's writers wait.
 constexpr auto kRowWait = 10s;
 
-sql::connect_params params_of(const idem::MysqlOptions& options) {
-  sql::connect_params params;
-  if (options.socket.empty()) {
-    params.server_address.emplace_host_and_port(options.host, options.port);
-  } else {
-    params.server_address.emplace_unix_path(options.socket);
-  }
-  params.username = options.user;
-  params.password = options.password;
-  params.database = options.database;
-  switch (options.tls) {
-    case idem::MysqlOptions::Tls::disable:
-      params.ssl = sql::ssl_mode::disable;
-      break;
-    case idem::MysqlOptions::Tls::enable:
-      params.ssl = sql::ssl_mode::enable;
-      break;
-    case idem::MysqlOptions::Tls::require:
-      params.ssl = sql::ssl_mode::require;
-      break;
-    case idem::MysqlOptions::Tls::verify:
-      throw std::runtime_error("this example verifies no certificate; write tls=require");
-  }
-  return params;
-}
-
 class MysqlDatabase final : public Database {
  public:
   explicit MysqlDatabase(const idem::MysqlOptions& options) {
-    connection_.connect(params_of(options));
+    if (options.tls == idem::MysqlOptions::Tls::verify) {
+      throw std::runtime_error("this example verifies no certificate; write tls=require");
+    }
+    connection_.connect(idem::mysql_connect_params(options));
     store_ = idem::mysql_in_transaction(connection_, {.table = options.table, .row_wait = kRowWait})
                  .value();
   }

@@ -20,15 +20,21 @@
 #include <string>
 
 #include "idem/clock.hpp"
+#include "idem/mysql_store.hpp"
 #include "idem/store.hpp"
 #include "idem/time.hpp"
 
 namespace boost::mysql {
 class any_connection;
 class diagnostics;
+struct connect_params;
 }  // namespace boost::mysql
 
 namespace idem {
+
+// For a connection of the caller's own to the store's database. Whom Tls::verify trusts is up to
+// the connection's own TLS context.
+[[nodiscard]] boost::mysql::connect_params mysql_connect_params(const MysqlOptions& options);
 
 struct MysqlTransactionOptions {
   std::string table = "idempotent_record";

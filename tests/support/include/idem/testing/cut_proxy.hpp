@@ -43,6 +43,7 @@ class CutProxy {
   // Ends stalled connections.
   void release();
 
+  [[nodiscard]] std::uint64_t accepted() const;  // connections so far, whole or not
   struct Bytes {
     std::uint64_t request = 0;
     std::uint64_t reply = 0;
