@@ -103,7 +103,7 @@ class MemoryStore::Impl : memory::ShardOf {
   struct Found {
     Shard& shard;
     std::uint64_t hash;
-    const Shard::Word* first;  // where a reader's walk begins; nullptr: a writer looks for himself
+    const Shard::Word* first = nullptr;  // of a window: where the walk begins
   };
 
   // Runs one verb over the operations of a call. All of it is one function for a single operation,
@@ -118,9 +118,7 @@ class MemoryStore::Impl : memory::ShardOf {
     bool changed = false;
     {
       const Pin pin;
-      Shard& home = shard(hashed);
-      const Shard::Word* const first = kWrites<Op> ? nullptr : &home.first_word(hashed);
-      changed = step(Found{home, hashed, first}, ops[0], moment);
+      changed = step(Found{shard(hashed), hashed}, ops[0], moment);
       if constexpr (kWrites<Op>) keep_house<Op>(ops, hashed, moment.now());
     }
     if constexpr (kChanges<Op>)

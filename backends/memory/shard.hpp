@@ -122,9 +122,10 @@ class Shard {
   [[nodiscard]] Done insert(std::uint64_t hash, Insert& op, Moment& moment);
   [[nodiscard]] Done replace(std::uint64_t hash, Replace& op, Moment& moment);
   [[nodiscard]] Done remove(std::uint64_t hash, Remove& op, Moment& moment);
+  // `first`: first_word(hash), if that is known already.
   [[gnu::always_inline]] void load(const Word* first, std::uint64_t hash, Load& op,
                                    Moment moment) noexcept {
-    const Cell* const cell = find(*first, hash, op.key);
+    const Cell* const cell = find(first, hash, op.key);
     IDEM_PAUSE_POINT("memory.load.found");
     if (cell == nullptr) [[unlikely]]
       return answer_absent(op.answer, absent_at(moment));
@@ -165,7 +166,7 @@ class Shard {
   Place locate(Buckets::Start start, std::uint32_t place, Match&& match);
   Place locate_key(Buckets::Start start, std::uint64_t hash, const KeyRef& key);
   [[nodiscard]] Buckets::Start start_of_insert(std::uint64_t hash);
-  [[nodiscard, gnu::always_inline]] const Cell* find(const Word& first, std::uint64_t hash,
+  [[nodiscard, gnu::always_inline]] const Cell* find(const Word* first, std::uint64_t hash,
                                                      const KeyRef& key) const;
   [[nodiscard]] static Link link_in(const Word& word) {
     // acquire: pairs with the CAS that linked what it leads to
@@ -219,10 +220,10 @@ class Shard {
 };
 
 // The readers' walk: it passes flagged records and writes nothing.
-inline const Cell* Shard::find(const Word& first, std::uint64_t hash, const KeyRef& key) const {
+inline const Cell* Shard::find(const Word* first, std::uint64_t hash, const KeyRef& key) const {
   const std::uint32_t place = record_place(hash);
-  Link at(first.load());
-  if (at.bits() == 0 || at.flagged()) [[unlikely]]  // not linked yet
+  Link at(first != nullptr ? first->load() : 0);
+  if (at.bits() == 0 || at.flagged())  // not given, or not linked yet
     at = buckets_.start(buckets_.of(hash)).seen;
   for (;;) {
     at = at.plain();
