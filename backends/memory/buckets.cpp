@@ -7,11 +7,13 @@
 
 namespace idem::memory {
 
-Buckets::Buckets(std::uint32_t first)
+Buckets::Buckets(std::uint32_t first, char* room)
     : level_(level_of(first)),
+      owns_first_(room == nullptr),
       first_(first),
       first_bits_(static_cast<std::uint32_t>(std::bit_width(first)) - 1) {
-  auto* const words = static_cast<std::atomic<std::uint64_t>*>(map_pages(segment_bytes(0)));
+  void* const at = owns_first_ ? map_pages(segment_bytes(0)) : room;
+  auto* const words = static_cast<std::atomic<std::uint64_t>*>(at);
   if (words == nullptr) throw std::bad_alloc();
   segments_[0].store(reinterpret_cast<std::uintptr_t>(words));
   // In list order: the buckets by their reversed number.
@@ -25,7 +27,7 @@ Buckets::Buckets(std::uint32_t first)
 }
 
 Buckets::~Buckets() {
-  for (std::uint32_t segment = 0; segment < segments_.size(); ++segment)
+  for (std::uint32_t segment = owns_first_ ? 0 : 1; segment < segments_.size(); ++segment)
     if (segments_[segment].load() != 0) unmap_pages(segment_pages(segment), segment_bytes(segment));
 }
 

@@ -2,7 +2,8 @@
 // bucket's marker in the list (link.hpp); growing adds words and moves none.
 //
 // Layout. Segment 0 holds the first buckets; each further one as many as all before it. A segment
-// is zero-filled and untouched when it is added. Buckets come into use in the order of their
+// is zero-filled and untouched when it is added. The first ones of all shards lie in one piece
+// (shard_array.hpp). Buckets come into use in the order of their
 // numbers, so many at a time as the records need (linear hashing): `count` is how many are. With
 // n = count between two powers of two, h <= n < 2h, a hash belongs to its bucket modulo 2h if that
 // is below n, else to the one modulo h.
@@ -33,8 +34,8 @@ class Buckets {
   static constexpr std::uint32_t kStep = 16;  // buckets that come into use together
 
   // first: a power of two, at least kStep. All of them are linked at once: the list starts
-  // complete.
-  explicit Buckets(std::uint32_t first);
+  // complete. `room`: zero-filled, for their words, borrowed; nullptr: gets its own.
+  explicit Buckets(std::uint32_t first, char* room = nullptr);
   ~Buckets();
   Buckets(const Buckets&) = delete;
   Buckets& operator=(const Buckets&) = delete;
@@ -100,6 +101,7 @@ class Buckets {
   }
 
   std::atomic<std::uint64_t> level_;
+  const bool owns_first_;
   const std::uint32_t first_;  // how many are in segment 0
   const std::uint32_t first_bits_;
   // Of each segment: where bucket 0 would be, if it were in it; 0: it is not there.

@@ -63,6 +63,7 @@ Housekeeping::Gone Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t 
   constexpr std::size_t kWindow = kRemovalsPerRound;
   std::array<std::uint32_t, kWindow> numbers;
   std::array<ShardOf::Home, kWindow> homes;
+  std::array<const Shard::Word*, kWindow> words;
   const std::uint64_t bound = slab_.due_bound(chunk);
   Slab::Chain chain;
   Gone gone;
@@ -77,10 +78,13 @@ Housekeeping::Gone Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t 
     }
     for (std::size_t i = 0; i < count; ++i) {
       homes[i] = shard_of_.home_of(slab_.cell(numbers[i]));
-      homes[i].shard->prefetch_bucket(homes[i].hash);
+      words[i] = &homes[i].shard->first_word(homes[i].hash);
+      Shard::prefetch_bucket(*words[i]);
     }
-    for (std::size_t i = 0; i < count; ++i) homes[i].shard->prefetch_record(homes[i].hash);
-    for (std::size_t i = 0; i < count; ++i) homes[i].shard->prefetch_behind(homes[i].hash);
+    for (std::size_t i = 0; i < count; ++i)
+      homes[i].shard->prefetch_record(*words[i], homes[i].hash);
+    for (std::size_t i = 0; i < count; ++i)
+      homes[i].shard->prefetch_behind(*words[i], homes[i].hash);
     for (std::size_t i = 0; i < count; ++i) {
       const Shard::Evicted done = homes[i].shard->evict(homes[i].hash, numbers[i], now, chain);
       gone.met = gone.met || done == Shard::Evicted::not_there;

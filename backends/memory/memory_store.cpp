@@ -99,6 +99,13 @@ class MemoryStore::Impl : memory::ShardOf {
   Impl& operator=(const Impl&) = delete;
   ~Impl() override { timers_.reset(); }
 
+  // Where a key's record stands, or would.
+  struct Found {
+    Shard& shard;
+    std::uint64_t hash;
+    const Shard::Word* first = nullptr;  // of a window: where the walk begins
+  };
+
   // Runs one verb over the operations of a call. All of it is one function for a single operation,
   // which has nothing to overlap with but the next call: what the processor looks ahead is some
   // three hundred instructions, so the shorter the more of the next call's misses begin meanwhile.
@@ -111,7 +118,7 @@ class MemoryStore::Impl : memory::ShardOf {
     bool changed = false;
     {
       const Pin pin;
-      changed = step(shard(hashed), hashed, ops[0], moment);
+      changed = step(Found{shard(hashed), hashed}, ops[0], moment);
       if constexpr (kWrites<Op>) keep_house<Op>(ops, hashed, moment.now());
     }
     if constexpr (kChanges<Op>)
@@ -124,23 +131,26 @@ class MemoryStore::Impl : memory::ShardOf {
   [[gnu::noinline]] void run_batch(std::span<Op> ops, Step&& step) {
     if (foreign()) return answer_foreign(ops);
     std::array<std::uint64_t, kWindow> hashes;
+    std::array<const Shard::Word*, kWindow> words;
     std::array<bool, kWindow> changed{};
     while (!ops.empty()) {
       const std::span<Op> window = ops.first(std::min(kWindow, ops.size()));
       ops = ops.subspan(window.size());
       for (std::size_t i = 0; i < window.size(); ++i) {
         hashes[i] = hash(window[i].key);
-        shard(hashes[i]).prefetch_bucket(hashes[i]);
+        words[i] = &shard(hashes[i]).first_word(hashes[i]);
+        Shard::prefetch_bucket(*words[i]);
       }
       {
         const Pin pin;
-        for (std::size_t i = 0; i < window.size(); ++i) shard(hashes[i]).prefetch_record(hashes[i]);
+        for (std::size_t i = 0; i < window.size(); ++i)
+          shard(hashes[i]).prefetch_record(*words[i], hashes[i]);
         if constexpr (!std::is_same_v<Op, Insert>)  // whose key is mostly new: it goes no further
           for (std::size_t i = 0; i < window.size(); ++i)
-            shard(hashes[i]).prefetch_behind(hashes[i]);
+            shard(hashes[i]).prefetch_behind(*words[i], hashes[i]);
         memory::Moment moment(clock_);
         for (std::size_t i = 0; i < window.size(); ++i)
-          changed[i] = step(shard(hashes[i]), hashes[i], window[i], moment);
+          changed[i] = step(Found{shard(hashes[i]), hashes[i], words[i]}, window[i], moment);
         if constexpr (kWrites<Op>) keep_house<Op>(window, hashes[window.size() - 1], moment.now());
       }
       if constexpr (kChanges<Op>)
@@ -185,29 +195,28 @@ class MemoryStore::Impl : memory::ShardOf {
   }
 
   [[gnu::flatten]] void insert(std::span<Insert> ops) {
-    run(ops, [this](Shard& shard, std::uint64_t hash, Insert& op, memory::Moment& moment) {
+    run(ops, [this](const Found& at, Insert& op, memory::Moment& moment) {
       if (too_large(op)) return false;
-      return write(op, moment, [&] { return shard.insert(hash, op, moment); });
+      return write(op, moment, [&] { return at.shard.insert(at.hash, op, moment); });
     });
   }
   [[gnu::flatten]] void replace(std::span<Replace> ops) {
-    run(ops, [this](Shard& shard, std::uint64_t hash, Replace& op, memory::Moment& moment) {
+    run(ops, [this](const Found& at, Replace& op, memory::Moment& moment) {
       if (too_large(op)) return false;
-      return write(op, moment, [&] { return shard.replace(hash, op, moment); });
+      return write(op, moment, [&] { return at.shard.replace(at.hash, op, moment); });
     });
   }
   void remove(std::span<Remove> ops) {
-    run(ops, [this](Shard& shard, std::uint64_t hash, Remove& op, memory::Moment& moment) {
-      return write(op, moment, [&] { return shard.remove(hash, op, moment); });
+    run(ops, [this](const Found& at, Remove& op, memory::Moment& moment) {
+      return write(op, moment, [&] { return at.shard.remove(at.hash, op, moment); });
     });
   }
   [[gnu::flatten]] void load(std::span<Load> ops) {
     run(
-        ops, [](Shard & shard, std::uint64_t hash, Load & op, memory::Moment & moment)
-                 __attribute__((always_inline)) {
-                   shard.load(hash, op, moment);
-                   return false;
-                 });
+        ops, [](const Found& at, Load& op, memory::Moment& moment) __attribute__((always_inline)) {
+          at.shard.load(at.first, at.hash, op, moment);
+          return false;
+        });
   }
 
   // What callers freed in passing since the last sweep counts as this one's: "how many" then means
@@ -321,7 +330,9 @@ class MemoryStore::Impl : memory::ShardOf {
     return std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 4096));
   }
   [[nodiscard]] Shard::Options shard_options(const MemoryOptions& options) {
-    const std::uint64_t room = options.initial_capacity / shard_count(options) * 4 / 3;
+    // Three to five buckets to a record: few walks pass another key's, which would be one more
+    // miss.
+    const std::uint64_t room = options.initial_capacity / shard_count(options) * 8 / 3;
     const auto buckets = static_cast<std::uint32_t>(
         std::bit_ceil(std::clamp<std::uint64_t>(room, 64, std::uint64_t{1} << 30)));
     return {buckets, birth_, &capacity_, &slab_};

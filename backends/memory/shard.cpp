@@ -26,7 +26,7 @@ Shard::Shard(const Options& options)
     : birth_(options.birth),
       capacity_(*options.capacity),
       slab_(*options.slab),
-      buckets_(options.buckets) {}
+      buckets_(options.buckets, options.index) {}
 
 Shard::~Shard() = default;
 
@@ -53,7 +53,6 @@ template <class Match>
         continue;
       }
       Cell& cell = slab_.cell(at.number());
-      if (here) fetch(cell);
       IDEM_PAUSE_POINT("memory.walk.record");
       const Link next(cell.next.load());
       if (next.flagged()) [[unlikely]] {

@@ -81,7 +81,8 @@ class Shard {
     std::uint32_t buckets = 64;  // to start with; a power of two, at least 16
     Time birth{};                // of the store
     Capacity* capacity = nullptr;
-    Slab* slab = nullptr;  // borrowed; may serve other shards too
+    Slab* slab = nullptr;   // borrowed; may serve other shards too
+    char* index = nullptr;  // room for the buckets' words, zero-filled, borrowed; else its own
   };
   enum class Done {
     answered,  // op.answer tells
@@ -96,14 +97,23 @@ class Shard {
 
   // All of these only while pinned.
 
-  // Fetches what the call to come will need: first its bucket's line; when that is there, the
-  // record it leads to; and when that is another key's, the one behind it.
-  void prefetch_bucket(std::uint64_t hash) const {
-    __builtin_prefetch(&buckets_.word(buckets_.of(hash)));
+  // Where the walk to a key begins, mostly.
+  using Word = std::atomic<std::uint64_t>;
+  [[nodiscard]] const Word& first_word(std::uint64_t hash) const {
+    return buckets_.word(buckets_.of(hash));
   }
-  void prefetch_record(std::uint64_t hash) const { prefetch(first_of(hash), record_place(hash)); }
-  void prefetch_behind(std::uint64_t hash) const {
-    const Link at = first_of(hash);
+  // Fetches what the call to come will need: first its bucket's line; when that is there, the
+  // record it leads to; and when that is another key's, the one behind it. `first`:
+  // first_word(hash). All always_inline: g++ 12 takes a call of a function that does nothing but
+  // fetch for nothing.
+  [[gnu::always_inline]] static void prefetch_bucket(const Word& first) {
+    __builtin_prefetch(&first);
+  }
+  [[gnu::always_inline]] void prefetch_record(const Word& first, std::uint64_t hash) const {
+    prefetch(link_in(first), record_place(hash));
+  }
+  [[gnu::always_inline]] void prefetch_behind(const Word& first, std::uint64_t hash) const {
+    const Link at = link_in(first);
     const std::uint32_t place = record_place(hash);
     if (at.number() == 0 || !precedes(at.place(), place)) return;
     // acquire: pairs with the CAS that linked what it leads to
@@ -112,8 +122,10 @@ class Shard {
   [[nodiscard]] Done insert(std::uint64_t hash, Insert& op, Moment& moment);
   [[nodiscard]] Done replace(std::uint64_t hash, Replace& op, Moment& moment);
   [[nodiscard]] Done remove(std::uint64_t hash, Remove& op, Moment& moment);
-  [[gnu::always_inline]] void load(std::uint64_t hash, Load& op, Moment moment) noexcept {
-    const Cell* const cell = find(hash, op.key);
+  // `first`: first_word(hash), if that is known already.
+  [[gnu::always_inline]] void load(const Word* first, std::uint64_t hash, Load& op,
+                                   Moment moment) noexcept {
+    const Cell* const cell = find(first, hash, op.key);
     IDEM_PAUSE_POINT("memory.load.found");
     if (cell == nullptr) [[unlikely]]
       return answer_absent(op.answer, absent_at(moment));
@@ -154,13 +166,14 @@ class Shard {
   Place locate(Buckets::Start start, std::uint32_t place, Match&& match);
   Place locate_key(Buckets::Start start, std::uint64_t hash, const KeyRef& key);
   [[nodiscard]] Buckets::Start start_of_insert(std::uint64_t hash);
-  [[nodiscard, gnu::always_inline]] const Cell* find(std::uint64_t hash, const KeyRef& key) const;
-  [[nodiscard]] Link first_of(std::uint64_t hash) const {
+  [[nodiscard, gnu::always_inline]] const Cell* find(const Word* first, std::uint64_t hash,
+                                                     const KeyRef& key) const;
+  [[nodiscard]] static Link link_in(const Word& word) {
     // acquire: pairs with the CAS that linked what it leads to
-    return Link(buckets_.word(buckets_.of(hash)).load(std::memory_order_acquire)).plain();
+    return Link(word.load(std::memory_order_acquire)).plain();
   }
   // Of a walk to that place.
-  void prefetch(Link at, std::uint32_t place) const {
+  [[gnu::always_inline]] void prefetch(Link at, std::uint32_t place) const {
     if (at.number() == 0) return;
     if (at.place() == place)
       fetch(slab_.cell(at.number()));
@@ -168,7 +181,7 @@ class Shard {
       __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
   }
   // A cell's first three lines; of a claim two are enough, and the third is its neighbour's.
-  static void fetch(const Cell& cell) {
+  [[gnu::always_inline]] static void fetch(const Cell& cell) {
     const char* const at = reinterpret_cast<const char*>(&cell);
     __builtin_prefetch(at);
     __builtin_prefetch(at + 64);
@@ -207,14 +220,15 @@ class Shard {
 };
 
 // The readers' walk: it passes flagged records and writes nothing.
-inline const Cell* Shard::find(std::uint64_t hash, const KeyRef& key) const {
+inline const Cell* Shard::find(const Word* first, std::uint64_t hash, const KeyRef& key) const {
   const std::uint32_t place = record_place(hash);
-  Link at = buckets_.start(buckets_.of(hash)).seen;
+  Link at(first != nullptr ? first->load() : 0);
+  if (at.bits() == 0 || at.flagged())  // not given, or not linked yet
+    at = buckets_.start(buckets_.of(hash)).seen;
   for (;;) {
     at = at.plain();
     if (at.place() == place && at.number() != 0) [[likely]] {
       const Cell& cell = slab_.cell(at.number());
-      fetch(cell);
       IDEM_PAUSE_POINT("memory.find.record");
       at = Link(cell.next.load());
       if (!at.flagged() && cell.is(key)) [[likely]]

@@ -1,9 +1,12 @@
 // The shards of a store, one behind the other: which one a key belongs to is told without a load.
+// What their indexes begin with lies in one piece, so that a large one is on large pages: every
+// call looks at some word of it.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
+#include "pages.hpp"
 #include "shard.hpp"
 
 namespace idem::memory {
@@ -11,11 +14,16 @@ namespace idem::memory {
 class ShardArray {
  public:
   // Throws std::bad_alloc.
-  ShardArray(std::size_t count, const Shard::Options& options)
-      : first_(std::allocator<Shard>().allocate(count)), count_(count) {
+  ShardArray(std::size_t count, Shard::Options options)
+      : index_(count * options.buckets * 8),
+        first_(std::allocator<Shard>().allocate(count)),
+        count_(count) {
     std::size_t made = 0;
     try {
-      for (; made < count; ++made) std::construct_at(first_ + made, options);
+      for (; made < count; ++made) {
+        options.index = index_.at(made * options.buckets * 8);
+        std::construct_at(first_ + made, options);
+      }
     } catch (...) {
       release(made);
       throw;
@@ -36,6 +44,7 @@ class ShardArray {
     std::allocator<Shard>().deallocate(first_, count_);
   }
 
+  const LargePages index_;
   Shard* const first_;
   const std::size_t count_;
 };

@@ -47,6 +47,9 @@ struct Round {
   std::size_t bytes_before = 0;
   std::size_t bytes_after = 0;
   double home_ms = 0;  // lapse: how long that took after the last claim
+  // churn: resident bytes of the process, once a second from the first tenth of the time on.
+  std::size_t resident_least = 0;
+  std::size_t resident_most = 0;
 };
 
 [[noreturn]] inline void refuse(const char* what) {
@@ -64,6 +67,7 @@ class Drive {
 
   Round round() {
     if (plan_.workload == Workload::memory) return weigh();
+    if (plan_.workload == Workload::churn) return churn();
     finish_all();
     Round round;
     bytes_before_ = own_bytes();
@@ -197,6 +201,7 @@ class Drive {
       case Workload::steady:
         return steady(t, caller, stream);
       case Workload::memory:
+      case Workload::churn:
         return;
     }
   }
@@ -337,6 +342,41 @@ class Drive {
     };
     round.claimed_bytes = per_record(claimed);
     round.finished_bytes = per_record(finished);
+    return round;
+  }
+
+  // One thread, a thousand steps a second.
+  Round churn() {
+    constexpr std::size_t kSteps = 1000;
+    const std::size_t each = plan_.rate / kSteps;
+    const Stream& stream = requests_.streams[0];
+    Caller caller(table_);
+    Round round;
+    Tally& tally = tallies_[0];
+    const std::int64_t begin = Stopwatch::now();
+    for (std::size_t second = 0; second < plan_.seconds; ++second) {
+      for (std::size_t step = 0; step < kSteps; ++step) {
+        for (std::size_t i = 0; i < each; ++i, ++tally.calls) {
+          tally.count(caller.claim(stream.key(tally.calls % stream.size())).verdict);
+          if constexpr (NeedsExpiring<Table>)
+            if (tally.calls >= plan_.records)
+              caller.expire(stream.key((tally.calls - plan_.records) % stream.size()));
+        }
+        race_clock().advance(Micros(each));
+        const auto due = static_cast<std::int64_t>(second * kSteps + step + 1) * 1'000'000;
+        const std::int64_t ahead = begin + due - Stopwatch::now();
+        if (ahead > 0) system_clock().pause(Micros(ahead / 1000));
+      }
+      if (second < plan_.seconds / 10) continue;
+      const std::size_t resident = settled_resident_bytes();
+      round.resident_most = std::max(round.resident_most, resident);
+      if (round.resident_least == 0 || resident < round.resident_least)
+        round.resident_least = resident;
+    }
+    if (tally.won != tally.calls) refuse("an expired key was not won");
+    round.mops =
+        static_cast<double>(tally.calls) * 1e3 / static_cast<double>(Stopwatch::now() - begin);
+    round.held = table_.size();
     return round;
   }
 

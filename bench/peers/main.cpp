@@ -1,7 +1,7 @@
 // One measurement to a process: rounds of one table at one workload, as one line of JSON.
 //   idem_bench_peers --list
 //   idem_bench_peers STORE WORKLOAD [threads=2] [records=1000000] [batch=1] [rounds=3] [latency=1]
-//                    [pool=MIB]
+//                    [pool=MIB] [seconds=600] [rate=250000]
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -62,6 +62,10 @@ void read(Arguments& arguments, std::string_view word) {
     arguments.plan.latency = number != 0;
   else if (name == "pool")
     arguments.pool_mib = number;
+  else if (name == "seconds" && number > 0)
+    arguments.plan.seconds = number;
+  else if (name == "rate" && number >= 1000)
+    arguments.plan.rate = number;
   else
     usage("unknown or out of range: " + std::string(word));
 }
@@ -71,6 +75,10 @@ nlohmann::json told(const Round& round, const Plan& plan) {
   if (plan.workload == Workload::memory) {
     json["claimed_bytes"] = round.claimed_bytes;
     json["finished_bytes"] = round.finished_bytes;
+  }
+  if (plan.workload == Workload::churn) {
+    json["resident_least"] = round.resident_least;
+    json["resident_most"] = round.resident_most;
   }
   if (round.bytes_after != 0) {
     json["bytes_before"] = round.bytes_before;
@@ -88,7 +96,8 @@ nlohmann::json told(const Round& round, const Plan& plan) {
 // Room for the table twice over, results and all.
 std::size_t pool_bytes(const Arguments& arguments) {
   if (arguments.pool_mib != 0) return arguments.pool_mib << 20;
-  if (arguments.plan.workload == Workload::memory) return 0;
+  const Workload workload = arguments.plan.workload;
+  if (workload == Workload::memory || workload == Workload::churn) return 0;
   return (std::size_t{384} << 20) + arguments.plan.records * 1024;
 }
 
@@ -103,6 +112,7 @@ void race(const Racer& racer, const Arguments& arguments) {
   for (std::size_t i = 0; i < arguments.rounds; ++i)
     json["rounds"].push_back(told(racer.run(arguments.plan, requests), arguments.plan));
   json["missed_bytes"] = page_pool_missed_bytes();
+  json["peak_bytes"] = peak_resident_bytes();
   std::printf("%s\n", json.dump().c_str());
 }
 

@@ -68,6 +68,13 @@ void give_back(char* at, std::size_t bytes) {
   if (pool.back_count < pool.back.size()) pool.back[pool.back_count++] = {at, bytes};
 }
 
+// As the system would for a fresh mapping, and touched as everything here is.
+void make_large(char* at, std::size_t bytes) {
+  ::syscall(SYS_madvise, at, bytes, MADV_HUGEPAGE);
+  ::syscall(SYS_madvise, at, bytes, MADV_DONTNEED);
+  for (std::size_t i = 0; i < bytes; i += kPage) static_cast<volatile char*>(at)[i] = 0;
+}
+
 }  // namespace
 
 void open_page_pool(std::size_t bytes) {
@@ -112,6 +119,7 @@ int madvise(void* at, std::size_t bytes, int advice) noexcept {
   using namespace idem::bench;
   if (!pool.owns(at)) return static_cast<int>(::syscall(SYS_madvise, at, bytes, advice));
   if (advice == MADV_DONTNEED) std::memset(at, 0, bytes);
+  if (advice == MADV_HUGEPAGE) make_large(static_cast<char*>(at), bytes);
   return 0;
 }
 

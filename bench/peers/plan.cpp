@@ -10,7 +10,7 @@
 namespace idem::bench {
 namespace {
 
-constexpr std::array<std::pair<Workload, std::string_view>, 10> kNames{{
+constexpr std::array<std::pair<Workload, std::string_view>, 11> kNames{{
     {Workload::claim, "claim"},
     {Workload::grow, "grow"},
     {Workload::cycle, "cycle"},
@@ -21,6 +21,7 @@ constexpr std::array<std::pair<Workload, std::string_view>, 10> kNames{{
     {Workload::steady, "steady"},
     {Workload::lapse, "lapse"},
     {Workload::memory, "memory"},
+    {Workload::churn, "churn"},
 }};
 
 constexpr std::size_t kPrime = 2'654'435'761;
@@ -95,8 +96,10 @@ Requests::Requests(const Plan& plan) : streams(plan.threads) {
   const bool replays = plan.workload == Workload::replay || plan.workload == Workload::hot ||
                        plan.workload == Workload::zipf;
   const std::size_t each = plan.records / plan.threads;
-  if (!replays && plan.workload != Workload::same)
-    deal_out(*this, plan, plan.workload == Workload::steady ? plan.records * kLives : plan.records);
+  std::size_t claims = plan.records;
+  if (plan.workload == Workload::steady) claims *= kLives;
+  if (plan.workload == Workload::churn) claims *= 2;  // each again, long after it expired
+  if (!replays && plan.workload != Workload::same) deal_out(*this, plan, claims);
   if (plan.workload == Workload::same) {
     const KeyBlock keys(1, plan.records);
     for (Stream& stream : streams) stream.keys = cut(keys, 0, keys.size());

@@ -23,6 +23,7 @@ enum class Workload : std::uint8_t {
   steady,  // W8: claims that live as long as `records` further ones; 16 lives
   lapse,   // claims while `records` finished ones expire, all in one millisecond; ours only
   memory,  // what a record takes: claimed, grown from empty; then finished
+  churn,   // one thread, claims with a TTL at a set rate for some seconds: is resident memory flat?
 };
 
 struct Plan {
@@ -30,7 +31,9 @@ struct Plan {
   std::size_t records = 1'000'000;
   std::size_t threads = 2;
   std::size_t batch = 1;
-  bool latency = false;  // time each call, at about 20 ns a call
+  bool latency = false;        // time each call, at about 20 ns a call
+  std::size_t seconds = 600;   // churn: for how long,
+  std::size_t rate = 250'000;  // and how many claims in each
 };
 
 [[nodiscard]] std::string_view name_of(Workload workload);
@@ -64,9 +67,10 @@ struct Requests {
 inline constexpr std::size_t kLives = 16;           // of `steady`
 inline constexpr std::size_t kHotAsks = 4'000'000;  // of each thread
 
-// The virtual length of lives; of `steady`'s: a microsecond to a claim.
+// The virtual length of lives; of `steady`'s and `churn`'s: a microsecond to a claim.
 [[nodiscard]] inline Micros life_of(const Plan& plan) {
-  if (plan.workload == Workload::steady) return Micros(plan.records);
+  if (plan.workload == Workload::steady || plan.workload == Workload::churn)
+    return Micros(plan.records);
   if (plan.workload == Workload::lapse) return std::chrono::minutes(1);
   return std::chrono::hours(24);
 }

@@ -69,6 +69,12 @@ double CpuWatch::other_cores() const {
   return others > 0 ? others / elapsed : 0;
 }
 
+std::size_t peak_resident_bytes() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return static_cast<std::size_t>(used.ru_maxrss) * 1024;
+}
+
 std::size_t settled_resident_bytes() {
   const std::string purge = "arena." + std::to_string(MALLCTL_ARENAS_ALL) + ".purge";
   ::mallctl(purge.c_str(), nullptr, nullptr, nullptr, 0);

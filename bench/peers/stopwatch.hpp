@@ -27,5 +27,7 @@ class CpuWatch {
 
 // Of this process, after malloc has given free pages back to the system.
 [[nodiscard]] std::size_t settled_resident_bytes();
+// The most it ever was, keys and pool and all.
+[[nodiscard]] std::size_t peak_resident_bytes();
 
 }  // namespace idem::bench

@@ -46,6 +46,47 @@ TEST_F(MemoryStoreTest, InsertWritesOnceAndThenTellsWhatStands) {
   EXPECT_EQ(load(store, {"acme", "pay", "k"}).held, first.held);
 }
 
+// Whatever shape the record has, whatever the answer held before, alone and in a batch.
+TEST_F(MemoryStoreTest, AnAnswerThatIsUsedAgainSaysWhatANewOneDoes) {
+  std::vector<Key> keys;
+  for (const std::size_t key_bytes : {1, 15, 16, 17, 36, 48, 49, 128}) {
+    char letter = 'A';
+    for (const std::size_t result_bytes : {0, 5, 15, 16, 33, 48, 49, 63, 64, 65, 100, 600, 5000}) {
+      for (const char* tenant : {"", "acme"}) {
+        const Key key(tenant, "", std::string(key_bytes, letter));
+        const Answer claimed = insert(store, key, claim(1, 30s, 24h));
+        ASSERT_TRUE(written(claimed));
+        keys.push_back(key);
+        if (letter == 'A') continue;  // one stays as it is
+        const std::string result(result_bytes, letter);
+        ASSERT_TRUE(
+            written(replace(store, key, claimed.held.version, success(claimed.held, result))));
+        EXPECT_EQ(load(store, key).held.result, result);
+      }
+      ++letter;
+    }
+  }
+  keys.emplace_back("nobody's key, of a usual size");
+  std::vector<Load> batch(2);
+  Load again;
+  for (std::size_t step : {1, 7, 50}) {  // so that each shape follows others
+    for (std::size_t i = 0, at = 0; i < keys.size(); ++i, at = (at + step) % keys.size()) {
+      const Answer fresh = load(store, keys[at]);
+      again.key = keys[at];
+      store.load({&again, 1});
+      for (Load& op : batch) op.key = keys[at];
+      store.load(batch);
+      for (const Answer* answer : {&again.answer, &batch[0].answer, &batch[1].answer}) {
+        ASSERT_EQ(answer->state, fresh.state);
+        ASSERT_EQ(answer->now, fresh.now);
+        if (stands(fresh)) {
+          ASSERT_EQ(answer->held, fresh.held);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(MemoryStoreTest, ReplaceNeedsTheExpectedVersion) {
   const Answer claimed = insert(store, "k", claim(1));
   clock.advance(1s);

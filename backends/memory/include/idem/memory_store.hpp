@@ -27,7 +27,8 @@ struct MemoryOptions {
   // Of the records themselves (at least 128 bytes each, results included), not of the index, of
   // unused room in the slab, or of replaced records that a reader may still look at.
   std::uint64_t max_bytes = 0;
-  // Records to make room for at once, so that the index need not grow on the way there.
+  // Records to make room for at once, so that the index need not grow on the way there. Takes 21 to
+  // 43 bytes for each: with room to spare, a call seldom meets a record that is not its own.
   std::uint64_t initial_capacity = 0;
   // Zero: expired records are freed by the calls that come, and by sweep(). Else also this often,
   // by a timer of the clock (of a virtual clock: by who advances it).
