@@ -15,7 +15,6 @@ namespace {
 
 using memory_test::absent;
 using memory_test::claim;
-using memory_test::claim_or_take_over;
 using memory_test::owner;
 using memory_test::stands;
 using memory_test::success;

@@ -3,11 +3,9 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 
 namespace idem::schedules {
 
-using memory_test::absent;
 using memory_test::claim;
 using memory_test::name;
 using memory_test::stands;
