@@ -52,7 +52,8 @@ PolicyPatch patch_of(const PolicyOptions& options) {
 
 void add_bytes(CLI::App* app, const std::string& name, BytesOptions& into,
                const std::string& help) {
-  CLI::Option* text = add_text(app, "--" + name, into.text, help, "\"\"");
+  // What is empty was an unset variable or a command that failed; meant, it is a file: /dev/null.
+  CLI::Option* text = add_text(app, "--" + name, into.text, help, "\"\"")->check(not_empty());
   app->add_option("--" + name + "-file", into.file, "file with it, - for stdin")
       ->type_name("FILE")
       ->check(not_empty())

@@ -78,8 +78,10 @@ void add_key(CLI::App* app, KeyOptions& into) {
 }
 
 void add_scope(CLI::App* app, KeyOptions& into) {
-  add_text(app, "--biz", into.biz, "business type: keys of different types never meet", "\"\"");
-  add_text(app, "--tenant", into.tenant, "tenant: keys of different tenants never meet", "\"\"");
+  add_text(app, "--biz", into.biz, "business type: keys of different types never meet", "none")
+      ->check(not_empty());
+  add_text(app, "--tenant", into.tenant, "tenant: keys of different tenants never meet", "none")
+      ->check(not_empty());
 }
 
 }  // namespace idem::cli

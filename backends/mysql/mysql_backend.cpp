@@ -65,7 +65,8 @@ Backend mysql_backend() {
   backend.url_forms = {
       "mysql://user:password@host:3306/database?table=NAME&layout=clustered|articles",
       "mysql://user@localhost/database?socket=/path",
-      "... &tls=disable|enable|require|verify&ca=FILE&connections=4&timeout=3s"};
+      "... &tls=disable|enable|require|verify&ca=FILE&connections=4&timeout=3s",
+      "... &min_durability=none|process|power"};
   backend.summary = "one MySQL or MariaDB table: shared by every machine that reaches the server";
   backend.client = "Boost.MySQL " + std::to_string(BOOST_VERSION / 100000) + "." +
                    std::to_string(BOOST_VERSION / 100 % 1000);

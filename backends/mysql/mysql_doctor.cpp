@@ -37,7 +37,7 @@ class Examination {
               Findings& findings)
       : session_(session),
         options_(options),
-        min_durability_(examine.min_durability),
+        min_durability_(std::max(examine.min_durability, options.min_durability)),
         clock_(options.clock != nullptr ? *options.clock : system_clock()),
         budget_(std::max<Micros>(options.timeout, std::chrono::seconds(10))),
         findings_(findings) {}

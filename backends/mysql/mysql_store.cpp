@@ -188,6 +188,11 @@ result<StorePtr> open_with(std::unique_ptr<Pool> pool, Budget budget) {
   if (!layout) return layout.error();
   const auto durable = mysql::durability(**session, budget);
   if (!durable) return durable.error();
+  if (const auto least = pool->options().min_durability; least && *durable < *least)
+    return fail(errc::cannot_open, mysql::where(pool->options()) +
+                                       " keeps less than min_durability asks for: see "
+                                       "innodb_flush_log_at_trx_commit and sync_binlog (idem store "
+                                       "doctor)");
 
   Capabilities capabilities;
   capabilities.backend = mysql::backend_name((*session)->server_version());

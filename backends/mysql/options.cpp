@@ -71,6 +71,9 @@ result<void> read_numbers(StoreUrl& url, MysqlOptions& options) {
   if (*timeout) options.timeout = **timeout;
   if (options.timeout > Duration(std::chrono::hours(1)))
     return fail(errc::invalid_argument, "parameter 'timeout' is at most 1h");
+  const auto least = url.durability("min_durability");
+  if (!least) return least.error();
+  options.min_durability = *least;
   return {};
 }
 

@@ -195,7 +195,8 @@ Backend redis_backend() {
   backend.schemes = {"redis", "rediss", "redis+unix", "redis+cluster"};
   backend.url_forms = {
       "redis://[user:password@]host[:6379][/db]?prefix=idem:&timeout=1s&wait_replicas=N",
-      "rediss://host?ca=FILE", "redis+unix:///path?db=N", "redis+cluster://host:port"};
+      "rediss://host?ca=FILE", "redis+unix:///path?db=N", "redis+cluster://host:port",
+      "... &eviction=refuse|warn&min_durability=none|process|power"};
   backend.summary = "Redis 7 or Valkey: shared by machines, as durable as the server's AOF";
   backend.client = "own RESP2 client over Boost.Asio " BOOST_LIB_VERSION;
   backend.open = [](const StoreUrl& url, const OpenOptions& open) -> result<StorePtr> {

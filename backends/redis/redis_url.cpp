@@ -54,17 +54,9 @@ result<void> take_choices(StoreUrl& url, RedisOptions& options) {
   const std::string eviction = url.text("eviction").value_or("refuse");
   if (eviction != "refuse" && eviction != "warn") return wrong("eviction: refuse or warn");
   options.evicting_is_warning = eviction == "warn";
-  if (const auto least = url.text("min_durability")) {
-    if (*least == "none") {
-      options.min_durability = Durability::none;
-    } else if (*least == "process") {
-      options.min_durability = Durability::process;
-    } else if (*least == "power") {
-      options.min_durability = Durability::power;
-    } else {
-      return wrong("min_durability: none, process or power");
-    }
-  }
+  const auto least = url.durability("min_durability");
+  if (!least) return least.error();
+  options.min_durability = *least;
   if (url.scheme() == "rediss") options.ca_file = url.text("ca").value_or("");
   if (url.scheme() == "redis+unix") {
     if (const auto db = url.text("db")) {

@@ -113,7 +113,8 @@ void Loader::apply_to_biz_type(const std::string& name, const Value& value, Orig
 
 void Loader::read_environment(const ConfigSources& sources) {
   const auto look_up = sources.environment ? sources.environment : process_variable;
-  std::set<std::string, std::less<>> known;
+  // Known from the start: what is no setting, but for `idem key`.
+  std::set<std::string, std::less<>> known{"IDEM_OWNER", "IDEM_FENCE"};
   for (const SettingInfo& info : setting_infos()) {
     const std::string variable = environment_name(info.name);
     known.insert(variable);

@@ -190,6 +190,17 @@ result<std::optional<bool>> StoreUrl::flag(std::string_view name) {
   });
 }
 
+result<std::optional<Durability>> StoreUrl::durability(std::string_view name) {
+  return parsed_parameter<Durability>(
+      name, text(name), [](const std::string& value) -> result<Durability> {
+        if (value == "none") return Durability::none;
+        if (value == "process") return Durability::process;
+        if (value == "power") return Durability::power;
+        return idem::fail(errc::invalid_argument,
+                          "'" + value + "' is not one of none, process, power");
+      });
+}
+
 result<void> StoreUrl::check_all_known() const {
   for (const auto& [name, value] : parameters_) {
     if (known_.contains(name)) continue;

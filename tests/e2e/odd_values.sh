@@ -64,6 +64,18 @@ expect_exit 0 idem key list
 no_acting_bytes out err
 expect_exit 2 idem key get "$(printf 'a\033b')"
 no_acting_bytes out err
+# What was to be there is not: never the same as nothing.
+for option in '--biz' '--tenant' '--request'; do
+  expect_exit 2 idem key claim empty $option ''
+  expect_text err 'is empty'
+done
+expect_exit 3 idem key get empty
+eval "$(idem key claim empty --export)"
+expect_exit 2 idem key complete empty --result ''
+expect_exit 2 idem key resolve empty --result "$(cat not-there.json 2>/dev/null)"
+expect_exit 0 idem key complete empty --result-file /dev/null
+# The token in the environment is no slip of a setting.
+IDEM_OWNER=$(printf '0%.0s' {1..32}) IDEM_FENCE=17 expect_exit 0 idem config show
 # Only an exact copy is a replay.
 printf '%s' "$evil" >evil.txt
 expect_exit 0 idem run --key exact -- cat evil.txt

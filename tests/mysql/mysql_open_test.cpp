@@ -102,6 +102,14 @@ TEST(MysqlOpen, TheStoreTellsWhatTheServerIs) {
   Raw root;
   root.run("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
   EXPECT_EQ(open(database.options())->capabilities().durability, Durability::process);
+  MysqlOptions demanding = database.options();
+  demanding.min_durability = Durability::process;
+  EXPECT_TRUE(open_mysql(demanding));
+  demanding.min_durability = Durability::power;
+  const auto refused = open_mysql(demanding);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::cannot_open);
+  EXPECT_THAT(refused.error().message, HasSubstr("innodb_flush_log_at_trx_commit"));
   root.run("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
   EXPECT_EQ(open(database.options())->capabilities().durability, Durability::none);
   root.run("SET GLOBAL innodb_flush_log_at_trx_commit = 1");

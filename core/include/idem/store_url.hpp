@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "idem/error.hpp"
+#include "idem/store.hpp"
 #include "idem/time.hpp"
 
 namespace idem {
@@ -38,6 +39,8 @@ class StoreUrl {
       std::string_view name);  // "64", "1M", "4GiB"
   [[nodiscard]] result<std::optional<Duration>> duration(std::string_view name);  // "500ms"
   [[nodiscard]] result<std::optional<bool>> flag(std::string_view name);          // true, false
+  [[nodiscard]] result<std::optional<Durability>> durability(
+      std::string_view name);  // none, process, power
   [[nodiscard]] result<void> check_all_known() const;
 
  private:

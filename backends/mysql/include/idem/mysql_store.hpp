@@ -48,10 +48,12 @@ struct MysqlOptions {
   std::string ca;                              // verify: PEM file; empty: the system's authorities
   std::size_t connections = 4;                 // 1..64
   Duration timeout = std::chrono::seconds(3);  // of one batch, all its round trips together
+  std::optional<Durability> min_durability;    // open_mysql refuses a server that keeps less
   Clock* clock = nullptr;  // nullptr: system_clock(). A virtual clock stands in for the server's
 };
 
 // mysql://user:password@host:port/database?table=&layout=&socket=&tls=&ca=&connections=&timeout=
+//     &min_durability=none|process|power
 // invalid_argument says which part is wrong and how to write it.
 [[nodiscard]] result<MysqlOptions> mysql_options(const StoreUrl& url);
 
