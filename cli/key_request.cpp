@@ -6,7 +6,8 @@
 namespace idem::cli {
 
 void add_request(CLI::App* app, RequestOptions& into) {
-  CLI::Option* text = add_text(app, "--request", into.text, "the request itself", "\"\"");
+  CLI::Option* text =
+      add_text(app, "--request", into.text, "the request itself", "\"\"")->check(not_empty());
   CLI::Option* file = app->add_option("--request-file", into.file, "file with it, - for stdin")
                           ->type_name("FILE")
                           ->check(not_empty());

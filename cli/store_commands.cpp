@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "commands.hpp"
+#include "idem/state_machine.hpp"
 #include "options.hpp"
 
 namespace idem::cli {
@@ -41,7 +42,7 @@ std::uint64_t count_stuck(IdempotencyService& service, const std::string& from) 
   std::uint64_t stuck = 0;
   do {
     const Page page = must(service.list(query), from);
-    stuck += page.items.size();
+    for (const Listed& item : page.items) stuck += claimed_under_hold(item.record) ? 0 : 1;
     query.cursor = page.cursor;
   } while (!query.cursor.empty());
   return stuck;

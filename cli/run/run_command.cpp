@@ -121,13 +121,18 @@ class Run {
 };
 
 Verdict Run::act(Attempt& attempt) {
-  if (signals_.interruption() != 0) return NothingDone{};
+  // A release forgets what was asked and how often; an attempt before this one may have acted.
+  const auto nothing_done = [&] {
+    return attempt.attempt() > 1 ? Verdict(Retryable{"this attempt did nothing", {}})
+                                 : NothingDone{};
+  };
+  if (signals_.interruption() != 0) return nothing_done();
   token_.fence = attempt.fence();
   end_ = run_child(context_.command_line, signals_, attempt.stop_token(),
                    [this](std::string_view piece) {
                      if (!context_.json) output_.write_all(piece);
                    });
-  if (!end_.started) return NothingDone{};
+  if (!end_.started) return nothing_done();
   if (end_.stopped) return Retryable{"the lease was lost", {}};
   if (end_.interruption != 0 && end_.status != 0)
     return Retryable{fmt::format("interrupted by SIG{}", sigabbrev_np(end_.interruption)), {}};
@@ -171,7 +176,7 @@ ExitCode Run::not_started() const {
   const std::string& name = context_.command_line.front();
   throw Failure(status_code(end_.missing ? 127 : 126), end_.missing ? "not_found" : "not_started",
                 fmt::format("cannot run '{}': {}", name, end_.error))
-      .advise("the key is free again: nothing was done");
+      .advise("nothing was done by this attempt: the next run with the key starts it again");
 }
 
 // Whoever reads our standard output must not take a part of it for the whole.
@@ -230,6 +235,7 @@ struct TellOutcome {
   ExitCode operator()(const Executed&) const { return run.tell_own("executed", run.end_.status); }
   ExitCode operator()(const Replay& replay) const { return run.tell_replay(replay); }
   ExitCode operator()(const ActionFailed& failed) const {
+    if (!run.end_.started) return run.not_started();
     if (run.end_.interruption == 0) return run.tell_own("failed_recorded", run.end_.status);
     if (!run.context_.json)
       tell_user(fmt::format("idem: {}; the next run of '{}' starts again\n",

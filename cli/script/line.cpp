@@ -12,10 +12,14 @@ namespace {
   throw Failure::usage("'" + std::string(name) + "' must be " + std::string(wanted));
 }
 
-// Called by the parser for each event; refuses a name that its object already has.
+// Called by the parser for each event; refuses a name that its object already has, and what is
+// nested deeper than anything that compares it may recurse.
 class UniqueNames {
  public:
-  bool operator()(int, Json::parse_event_t event, const Json& parsed) {
+  static constexpr int kDepthMax = 64;
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    if (depth > kDepthMax)
+      throw Failure::usage("nested deeper than " + std::to_string(kDepthMax) + " levels");
     if (event == Json::parse_event_t::object_start) names_.emplace_back();
     if (event == Json::parse_event_t::object_end) names_.pop_back();
     if (event == Json::parse_event_t::key && !names_.back().insert(parsed).second)

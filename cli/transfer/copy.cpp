@@ -12,7 +12,6 @@ namespace idem::cli {
 
 namespace {
 
-constexpr std::size_t kPortion = 128;
 constexpr std::size_t kToldMax = 10;
 constexpr Micros kTimesDiffer = std::chrono::seconds(1);
 constexpr int kTries = 5;  // of a write that may or may not have been applied
@@ -107,6 +106,14 @@ bool replace_expired(IdempotencyStore& target, const std::string& to, const Inse
   return op.answer.state == Answer::State::written;
 }
 
+// How many records to ask for next: what the last ones' size lets expect for a portion.
+std::size_t next_limit(std::size_t limit, const std::vector<Listed>& items) {
+  std::size_t bytes = 0;
+  for (const Listed& item : items) bytes += item.record.result.size();
+  const std::size_t each = bytes / std::max<std::size_t>(items.size(), 1) + 1;
+  return std::clamp<std::size_t>(kPortionBytes / each, 1, std::min(4 * limit, kPortionRecords));
+}
+
 // Inserts all of `ops`; a write that may have been applied is repeated with the same owner.
 void insert_surely(IdempotencyStore& target, std::vector<Insert>& ops) {
   target.insert(ops);
@@ -123,13 +130,14 @@ void insert_surely(IdempotencyStore& target, std::vector<Insert>& ops) {
 void each_portion(IdempotencyStore& store, const std::string& from,
                   const std::function<void(Portion&&)>& each) {
   ListQuery query;
-  query.limit = kPortion;
+  query.limit = 8;  // until the size of the records is known
   do {
     Page page = must(store.list(query), from);
     // After, not before: the first page of a Redis store waits for a walk over all names, and its
     // time is that of the records behind it.
     const Time read_at = system_clock().now();
     query.cursor = std::move(page.cursor);
+    query.limit = next_limit(query.limit, page.items);
     each({std::move(page.items), page.now, read_at});
   } while (!query.cursor.empty());
 }

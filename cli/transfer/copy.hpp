@@ -14,6 +14,11 @@
 
 namespace idem::cli {
 
+// What is read, held in memory and written at a time: few enough that their times do not age on the
+// way.
+inline constexpr std::size_t kPortionRecords = 128;
+inline constexpr std::size_t kPortionBytes = std::size_t{4} << 20;  // of results; or one record
+
 // Records, and the time of their store when they were read there.
 struct Portion {
   std::vector<Listed> items;

@@ -27,8 +27,6 @@ struct Options {
   bool verify = false;
 };
 
-constexpr std::size_t kPortionOfFile = 128;
-
 // --- export --------------------------------------------------------------------------------------
 
 // A file that bears its name only when it is whole. Results may be secrets: for this user only.
@@ -165,6 +163,7 @@ void each_portion_of_file(const std::string& name, IdempotencyStore& target, con
   std::istream& file = name == "-" ? std::cin : opened;
   if (!file) throw Failure::usage("cannot read file '" + name + "'");
   Portion portion;
+  std::size_t bytes = 0;  // of its results
   const auto hand_out = [&] {
     portion.read_at = system_clock().now();
     Load clock{portion.items.front().key, {}};  // every answer tells the store's time
@@ -174,8 +173,11 @@ void each_portion_of_file(const std::string& name, IdempotencyStore& target, con
     each(std::exchange(portion, {}));
   };
   read_export(file, name, [&](Listed&& item) {
+    bytes += item.record.result.size();
     portion.items.push_back(std::move(item));
-    if (portion.items.size() == kPortionOfFile) hand_out();
+    if (portion.items.size() < kPortionRecords && bytes < kPortionBytes) return;
+    hand_out();
+    bytes = 0;
   });
   if (!portion.items.empty()) hand_out();
 }

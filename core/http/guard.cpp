@@ -202,7 +202,11 @@ void Guard::fail(Exchange exchange, std::string_view reason) {
 
 void Guard::release(Exchange exchange) {
   exchange.state_->stop_renewing();
-  (void)service_->release(exchange.state_->lease);
+  Lease& lease = exchange.state_->lease;
+  if (lease.attempt() > 1)
+    (void)service_->fail(lease, FailKind::retryable, "this attempt did nothing");
+  else
+    (void)service_->release(lease);
 }
 
 void Guard::hold(Exchange exchange) { exchange.state_->stop_renewing(); }

@@ -76,6 +76,19 @@ expect_exit 127 idem run --key missing -- no-such-command
 expect_text err "cannot run 'no-such-command'"
 expect_exit 3 idem key get missing --store "sqlite:///$work/state/idem/run.db"
 expect_exit 126 idem run --key directory -- ./bin
+# But not where an attempt before it ran: what was asked, and how often, stays.
+rm -f runs
+printf '#!/bin/sh\necho ran >>runs\nexec sleep 30\n' >job
+chmod +x job
+idem run --key later --lease 1s -- ./job &
+while [ ! -s runs ]; do :; done
+kill -9 $!
+chmod -x job
+expect_exit 126 idem run --key later --lease 1s --wait 10s -- ./job
+expect_text err 'nothing was done by this attempt'
+expect_exit 12 idem run --key later -- echo another
+expect_exit 0 idem key get later --store "sqlite:///$work/state/idem/run.db"
+expect_text out 'attempt  2'
 expect_exit 2 idem run --key nothing
 expect_exit 2 idem run --key k --store sqlite::memory: -- true
 expect_text err 'nobody would find what it holds'

@@ -66,6 +66,11 @@ expect_text err 'leans.jsonl:1: outcome: expected "replay", is "claimed"'
 expect_text err 'leans.jsonl:3: fence'
 ! grep -q 'leans.jsonl:2' err || fail_test "saved, but not found: $(cat err)"
 
+# Nested beyond what may be compared by recursion.
+python3 -c 'n = 50000; print("{\"op\":\"claim\",\"expect\":" + "{\"a\":" * n + "1" + "}" * (n + 1))' >deep.jsonl
+expect_exit 2 idem script deep.jsonl
+expect_text err 'deep.jsonl:1: nested deeper'
+
 # Interrupted, or its reader gone: the store that was made for it goes, too.
 printf '{"op":"claim","key":"k1"}\n{"op":"advance","by":"1s"}\n{"op":"claim","key":"k2"}\n' >long.jsonl
 mkfifo answers

@@ -35,6 +35,26 @@ for store in doubt moved again; do
   expect_exit 15 idem key claim doubt --on-lapsed hold --store sqlite:$store.db
 done
 
+# Results of a megabyte are copied in small portions: their times do not age on the way.
+python3 - <<'PYTHON'
+import hashlib, json, time
+now = int(time.time() * 1e6)
+lines = ['{"format":"idem.export/1"}']
+for i in range(150):
+    lines.append(json.dumps({
+        "key": f"large-{i}", "request_hash": "00" * 32, "owner": "11" * 16, "fence": now + i, "version": now + i,
+        "attempt": 1, "create_time": now, "update_time": now, "expires_at": now + 3_600_000_000,
+        "status": "success", "result": "x" * 1_000_000}))
+body = "".join(line + "\n" for line in lines)
+end = {"end": True, "records": 150, "sha256": hashlib.sha256(body.encode()).hexdigest()}
+open("large.jsonl", "w").write(body + json.dumps(end, separators=(",", ":")) + "\n")
+PYTHON
+expect_exit 0 idem store import --store sqlite:large.db large.jsonl --verify
+expect_text out '150/150'
+expect_exit 0 idem store migrate --from sqlite:large.db --to sqlite:large2.db --verify
+expect_text out '150/150'
+rm large*
+
 # An export of every kind of record, made here: the format is what the documents say it is.
 python3 - "$records" <<'PYTHON'
 import hashlib, json, sys, time

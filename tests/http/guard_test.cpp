@@ -51,6 +51,23 @@ class GuardTest : public ::testing::Test {
   }
 };
 
+// What an attempt did before is not undone by one that did nothing.
+TEST_F(GuardTest, AReleaseForgetsNoAttemptBeforeIt) {
+  const auto guard = make_guard();
+  Decision first = begin(*guard, "k");
+  guard->fail(std::move(std::get<Proceed>(first).exchange), "it acted, and broke");
+  Decision second = begin(*guard, "k");
+  EXPECT_EQ(std::get<Proceed>(second).exchange.attempt(), 2U);
+  guard->release(std::move(std::get<Proceed>(second).exchange));
+  EXPECT_EQ(answer(begin(*guard, "k", "another")).status, 422U);
+  Decision third = begin(*guard, "k");
+  EXPECT_EQ(std::get<Proceed>(third).exchange.attempt(), 3U);
+
+  Decision only = begin(*guard, "once");
+  guard->release(std::move(std::get<Proceed>(only).exchange));
+  EXPECT_TRUE(std::holds_alternative<Proceed>(begin(*guard, "once", "another")));
+}
+
 TEST_F(GuardTest, TheFirstRunsAndTheSecondReplays) {
   const auto guard = make_guard();
   const std::vector<HeaderView> headers{{"Content-Type", "application/json"},

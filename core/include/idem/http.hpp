@@ -160,7 +160,9 @@ class Guard {
 
   // The handler threw, or is known to have failed: the next request may run at once.
   void fail(Exchange exchange, std::string_view reason);
-  // The handler did nothing at all: as if the request had never come.
+  // The handler did nothing at all. In a first attempt: as if the request had never come. In a
+  // later one: a failure that may be retried at once; what the attempts before did is not forgotten
+  // with it, so the request and their number stay.
   void release(Exchange exchange);
   // The handler may have acted, and nobody knows: the record stays processing until its lease ends,
   // then the policy (on_lapsed) decides.
