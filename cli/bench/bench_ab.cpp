@@ -113,12 +113,15 @@ class Ab {
                                      "--time",   fmt::format("{}us", turn_time_.count())};
     command.insert(command.end(), options_.load.begin(), options_.load.end());
     const Notes notes;
-    std::size_t printed = 0;
+    std::string printed;
     std::stop_source too_much;
     const ChildEnd end = run_child(
         command, signals_, too_much.get_token(),
         [&](std::string_view piece) {
-          if ((printed += piece.size()) > kOutputMax) too_much.request_stop();
+          if (printed.size() > kOutputMax)
+            too_much.request_stop();
+          else
+            printed += piece;
         },
         notes.descriptor());
     if (!end.started) {
@@ -127,16 +130,17 @@ class Ab {
     }
     interruption_ = end.interruption;
     if (interruption_ != 0) return {};
-    Json document = Json::parse(end.output, nullptr, false);
+    Json document = Json::parse(printed, nullptr, false);
     // 1: a row is void, which the comparison says of that row.
     const bool measured = !document.is_discarded() && document.contains("rows");
-    if (!measured || (end.status != 0 && end.status != 1)) throw failed(program, end, notes);
+    if (!measured || (end.status != 0 && end.status != 1))
+      throw failed(program, end, document, notes);
     return document;
   }
 
   // In the program's own words, if it has any.
-  static Failure failed(const std::string& program, const ChildEnd& end, const Notes& notes) {
-    const Json answer = Json::parse(end.output, nullptr, false);
+  static Failure failed(const std::string& program, const ChildEnd& end, const Json& answer,
+                        const Notes& notes) {
     std::string words = answer.is_object() ? answer.value("message", "") : "";
     if (words.empty()) words = notes.text();
     if (words.empty()) words = "it printed no measurement";

@@ -177,9 +177,7 @@ void Supervisor::read_output() {
     pipe_.close();
     return;
   }
-  const std::string_view piece(buffer.data(), static_cast<std::size_t>(got));
-  end_.output += piece;
-  output_(piece);
+  output_({buffer.data(), static_cast<std::size_t>(got)});
 }
 
 // What it wrote before its end and was not read yet.

@@ -1,4 +1,4 @@
-// One supervised command: its standard output collected and passed on, signals passed to it, its
+// One supervised command: its standard output passed on, signals passed to it, its
 // whole process group ended when it must stop or when we are killed.
 //
 // Linux. Not thread safe; to be used by the main thread.
@@ -37,7 +37,6 @@ struct ChildEnd {
   bool started = false;
   std::string error;     // not started: why
   bool missing = false;  // not started: there is no such command
-  std::string output;    // everything it wrote to standard output, in memory
   int status = 0;        // its exit status; 128 + signal if a signal ended it
   int interruption = 0;  // the signal that was passed on to it, if any
   bool stopped = false;  // it was ended because `stop` fired
@@ -45,7 +44,8 @@ struct ChildEnd {
 
 // Runs it to its end: until it has exited and its standard output is closed by everyone who
 // inherited it, as $(command) does; once interrupted or stopped, until it has exited. `output` is
-// called with each piece as it comes. `error` is the descriptor that its standard error goes to.
+// called with each piece as it comes and is all that keeps any. `error` is the descriptor that its
+// standard error goes to.
 //
 // The command gets a process group of its own. Its standard input is ours, but empty if ours is a
 // terminal. SIGINT, SIGTERM and SIGHUP are passed on to the group. When `stop` fires the group gets

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace idem::cli {
 
@@ -30,11 +31,29 @@ bool parse(std::optional<std::string_view> text, Number& into) {
 
 }  // namespace
 
-std::string to_envelope(int status, std::string_view output, std::uint64_t output_max) {
-  std::string envelope = fmt::format("{}{} size {}\n", kKept, status, output.size());
-  if (output.size() <= output_max) return envelope.append(output);
-  envelope.pop_back();
-  return envelope + fmt::format(" dropped {}\n", Fingerprint::of_bytes(output).hex());
+void OutputKeeper::add(std::string_view piece) {
+  run_.size += piece.size();
+  if (run_.kept && run_.size > max_) {
+    run_.kept = false;
+    digest_.add(std::exchange(run_.output, {}));
+  }
+  if (run_.kept) {
+    run_.output += piece;
+  } else {
+    digest_.add(piece);
+  }
+}
+
+RunResult OutputKeeper::end(int status) {
+  run_.status = status;
+  if (!run_.kept) run_.digest = digest_.end();
+  return std::move(run_);
+}
+
+std::string to_envelope(const RunResult& run) {
+  std::string line = fmt::format("{}{} size {}", kKept, run.status, run.size);
+  if (run.kept) return std::move(line.append("\n").append(run.output));
+  return line + fmt::format(" dropped {}\n", run.digest.hex());
 }
 
 result<RunResult> from_envelope(std::string_view envelope) {

@@ -23,9 +23,22 @@ struct RunResult {
 // More than the line before the output ever takes.
 inline constexpr std::uint64_t kEnvelopeLineBytesMax = 256;
 
-// The envelope; without the output if that is over `output_max` bytes.
-[[nodiscard]] std::string to_envelope(int status, std::string_view output,
-                                      std::uint64_t output_max);
+// Collects a command's output as it comes: in memory up to `max` bytes, of a longer one only size
+// and digest.
+class OutputKeeper {
+ public:
+  explicit OutputKeeper(std::uint64_t max) : max_(max) {}
+  void add(std::string_view piece);
+  // What came in all, of a command that ended so. To be called once.
+  [[nodiscard]] RunResult end(int status);
+
+ private:
+  const std::uint64_t max_;
+  RunResult run_;
+  FingerprintStream digest_;  // not kept
+};
+
+[[nodiscard]] std::string to_envelope(const RunResult& run);
 // corrupt: it is not the result of an `idem run`.
 [[nodiscard]] result<RunResult> from_envelope(std::string_view envelope);
 

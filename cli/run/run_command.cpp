@@ -103,6 +103,7 @@ class Run {
   ExitCode not_started() const;
   ExitCode tell_replay(const Replay& replay);
   ExitCode tell_outcome(const Json& answer, ExitCode code, std::string_view text) const;
+  void print_run(std::string_view outcome, int status, const RunResult& run) const;
   ExitCode tell_own(std::string_view outcome, int status) const;
   void check_output(int status) const;
 
@@ -115,30 +116,29 @@ class Run {
   Request request_;
   Signals signals_;  // before the service, whose threads inherit the mask
   ChildEnd end_;
+  RunResult run_;  // of the command that ended
   Output output_;
   Token token_;
   std::string envelope_;  // empty: the command did not end with a result
 };
 
 Verdict Run::act(Attempt& attempt) {
-  // A release forgets what was asked and how often; an attempt before this one may have acted.
-  const auto nothing_done = [&] {
-    return attempt.attempt() > 1 ? Verdict(Retryable{"this attempt did nothing", {}})
-                                 : NothingDone{};
-  };
-  if (signals_.interruption() != 0) return nothing_done();
+  if (signals_.interruption() != 0) return NothingDone{};
   token_.fence = attempt.fence();
-  end_ = run_child(context_.command_line, signals_, attempt.stop_token(),
-                   [this](std::string_view piece) {
-                     if (!context_.json) output_.write_all(piece);
-                   });
-  if (!end_.started) return nothing_done();
+  OutputKeeper keeper(output_max(options_));
+  end_ =
+      run_child(context_.command_line, signals_, attempt.stop_token(), [&](std::string_view piece) {
+        keeper.add(piece);
+        if (!context_.json) output_.write_all(piece);
+      });
+  run_ = keeper.end(end_.status);
+  if (!end_.started) return NothingDone{};
   if (end_.stopped) return Retryable{"the lease was lost", {}};
   if (end_.interruption != 0 && end_.status != 0)
     return Retryable{fmt::format("interrupted by SIG{}", sigabbrev_np(end_.interruption)), {}};
   if (end_.status != 0 && options_.retry_failed)
     return Retryable{fmt::format("exit status {}", end_.status), {}};
-  envelope_ = to_envelope(end_.status, end_.output, output_max(options_));
+  envelope_ = to_envelope(run_);
   return envelope_;
 }
 
@@ -190,12 +190,18 @@ void Run::check_output(int status) const {
       .advise("make room, then repeat: what is kept is replayed, and not run again");
 }
 
+void Run::print_run(std::string_view outcome, int status, const RunResult& run) const {
+  Json answer{{"outcome", outcome}, {"key", options_.key.key}, {"exit_status", status}};
+  if (run.kept) put_bytes(answer, "stdout", run.output);
+  if (!run.kept) answer["stdout_bytes"] = run.size;
+  if (!run.kept) answer["stdout_sha256"] = run.digest.hex();
+  print_document(answer);
+}
+
 ExitCode Run::tell_own(std::string_view outcome, int status) const {
   check_output(status);
   if (context_.json) {
-    Json answer{{"outcome", outcome}, {"key", options_.key.key}, {"exit_status", status}};
-    put_bytes(answer, "stdout", end_.output);
-    print_document(answer);
+    print_run(outcome, status, run_);
   }
   return status_code(status);
 }
@@ -203,11 +209,7 @@ ExitCode Run::tell_own(std::string_view outcome, int status) const {
 ExitCode Run::tell_replay(const Replay& replay) {
   const RunResult first = must(from_envelope(replay.result), "--key " + options_.key.key);
   if (context_.json) {
-    Json answer{{"outcome", "replay"}, {"key", options_.key.key}, {"exit_status", first.status}};
-    if (first.kept) put_bytes(answer, "stdout", first.output);
-    if (!first.kept) answer["stdout_bytes"] = first.size;
-    if (!first.kept) answer["stdout_sha256"] = first.digest.hex();
-    print_document(answer);
+    print_run("replay", first.status, first);
   } else if (first.kept) {
     output_.write_all(first.output);
     check_output(first.status);

@@ -84,13 +84,9 @@ LateClaims::Seen LateClaims::look_for(const Late& late) {
   if (!*found) return Seen::nothing;
   const Record& record = (*found)->record;
   if (record.owner != late.owner || record.status != Status::processing) return Seen::nothing;
-  Lease lease = Lease::adopt({late.key, record.request_hash}, {record.owner, record.fence});
-  // Of a later attempt the record stays, as in Guard::release.
-  const bool told =
-      record.attempt > 1
-          ? service_.fail(lease, FailKind::retryable, "its claim came late").has_value()
-          : service_.release(lease).has_value();
-  if (!told) return Seen::store_away;
+  Lease lease =
+      Lease::adopt({late.key, record.request_hash}, {record.owner, record.fence}, record.attempt);
+  if (!service_.report(lease, NothingDone{})) return Seen::store_away;
   metrics_.count(LateEnd::released);
   return Seen::released;
 }

@@ -61,8 +61,10 @@ http::BeastRequest Session::outgoing(http::BeastRequest& request, std::uint64_t 
 }
 
 std::optional<http::BeastResponse> Session::own_page(const http::BeastRequest& request) {
-  if (request.method() != boost::beast::http::verb::get) return std::nullopt;
-  const std::string_view target = http::detail::view(request.target());
+  using boost::beast::http::verb;
+  if (request.method() != verb::get && request.method() != verb::head) return std::nullopt;
+  const std::string_view whole = http::detail::view(request.target());
+  const std::string_view target = whole.substr(0, whole.find('?'));
   const ServeOptions& options = shared_.options;
   if (!options.health_path.empty() && target == options.health_path) {
     return made({200, {{"Content-Type", "text/plain"}}, "ok\n"}, request);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <set>
 
 #include "render.hpp"
@@ -130,22 +131,25 @@ Json parsed(std::string_view line) { return Json::parse(line, nullptr, false); }
   throw Failure::usage(fmt::format("{}:{}: {}", name, line, why));
 }
 
+constexpr std::size_t kHeadBytesMax = 4096;
+// A result of 64 MiB, which the largest stores take, each byte as \u0000, and what else a record
+// holds.
+constexpr std::size_t kLineBytesMax = std::size_t{400} << 20;
+
+// As std::getline, but stops within a line of more than `max` bytes: /dev/zero has only one.
+bool next_line(std::istream& file, std::string& line, std::size_t max) {
+  std::array<char, 1 << 12> piece;
+  line.clear();
+  do {
+    file.clear(file.rdstate() & ~std::ios::failbit);
+    file.getline(piece.data(), piece.size());
+    const auto got = static_cast<std::size_t>(file.gcount());
+    line.append(piece.data(), file.good() ? got - 1 : got);  // good: it took the line's end, too
+  } while (file.fail() && !file.bad() && !file.eof() && line.size() <= max);
+  return !line.empty() || file.good();
+}
+
 }  // namespace
-
-RunningDigest::RunningDigest() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-}
-
-void RunningDigest::add(std::string_view bytes) {
-  EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
-}
-
-std::string RunningDigest::hex() {
-  std::string bytes(EVP_MAX_MD_SIZE, '\0');
-  unsigned size = 0;
-  EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(bytes.data()), &size);
-  return to_hex(std::string_view(bytes).substr(0, size));
-}
 
 std::string to_export_line(const Listed& item) {
   const Record& record = item.record;
@@ -191,7 +195,7 @@ void ExportWriter::add(const Listed& item) {
 }
 
 void ExportWriter::end() {
-  Json last{{"end", true}, {"records", records_}, {"sha256", digest_.hex()}};
+  Json last{{"end", true}, {"records", records_}, {"sha256", digest_.end().hex()}};
   write_(last.dump() + "\n");
 }
 
@@ -203,11 +207,12 @@ void ExportWriter::line(std::string text) {
 
 std::uint64_t read_export(std::istream& file, const std::string& name,
                           const std::function<void(Listed&&)>& each) {
-  RunningDigest digest;
+  FingerprintStream digest;
   std::string line;
   std::uint64_t number = 0;
-  while (std::getline(file, line)) {
+  while (next_line(file, line, number == 0 ? kHeadBytesMax : kLineBytesMax)) {
     ++number;
+    if (line.size() > kLineBytesMax) refuse(name, number, "the line is too long for an export");
     if (number == 1) {
       const Json head = parsed(line);
       if (!head.is_object() || head.value("format", Json()) != Json(kFormat))
@@ -215,7 +220,7 @@ std::uint64_t read_export(std::istream& file, const std::string& name,
     } else if (line.starts_with("{\"end\"")) {
       const Json end = parsed(line);
       if (!end.is_object() || end.value("records", Json()) != Json(number - 2) ||
-          end.value("sha256", Json()) != Json(digest.hex()))
+          end.value("sha256", Json()) != Json(digest.end().hex()))
         refuse(name, number, "count or digest do not fit: the file was changed");
       if (file.peek() != std::istream::traits_type::eof())
         refuse(name, number + 1, "something follows the end");

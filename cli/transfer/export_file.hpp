@@ -6,34 +6,21 @@
 //
 // Times are instants in microseconds since 1970 UTC: a lease and a result go on ageing while they
 // lie in a file. Bytes that are not UTF-8 are hexadecimal under result_hex. A file that was cut or
-// changed is refused.
+// changed is refused, and a line longer than the largest record makes.
 #pragma once
-
-#include <openssl/evp.h>
 
 #include <functional>
 #include <istream>
-#include <memory>
 #include <string>
 
 #include "failure.hpp"
+#include "idem/fingerprint.hpp"
 #include "idem/store.hpp"
 
 namespace idem::cli {
 
 // What every export begins with.
 inline constexpr std::string_view kExportHead = R"({"format":"idem.export/1"})";
-
-// SHA-256 of what comes piece by piece.
-class RunningDigest {
- public:
-  RunningDigest();
-  void add(std::string_view bytes);
-  [[nodiscard]] std::string hex();  // once, at the end
-
- private:
-  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
 
 // One line, without its end.
 [[nodiscard]] std::string to_export_line(const Listed& item);
@@ -52,7 +39,7 @@ class ExportWriter {
   void line(std::string text);
 
   std::function<void(std::string_view)> write_;
-  RunningDigest digest_;
+  FingerprintStream digest_;
   std::uint64_t records_ = 0;
 };
 

@@ -29,11 +29,22 @@ struct Options {
 
 // --- export --------------------------------------------------------------------------------------
 
-// A file that bears its name only when it is whole. Results may be secrets: for this user only.
+// A file that bears its name only when it is whole: until then it has none, where the file system
+// can do that, and nothing is left of it if we are killed. Results may be secrets: for this user
+// only.
 class WholeFile {
  public:
-  explicit WholeFile(const std::string& name) : name_(target_of(name)), part_(name_ + ".XXXXXX") {
-    const int descriptor = ::mkostemp(part_.data(), O_CLOEXEC);  // new, 0600, nobody else's
+  explicit WholeFile(const std::string& name)
+      : name_(target_of(name)), part_(name_ + "." + Owner::random().hex()) {
+    const std::string directory = std::filesystem::path(name_).parent_path().string();
+    int descriptor = -1;
+    if (::access(kOpenFiles, X_OK) == 0)
+      descriptor = ::open(directory.empty() ? "." : directory.c_str(),
+                          O_TMPFILE | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    nameless_ = descriptor >= 0;
+    if (!nameless_)
+      descriptor =
+          ::open(part_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (descriptor >= 0) file_ = ::fdopen(descriptor, "wb");
     if (file_ == nullptr) refuse("cannot write");
   }
@@ -49,6 +60,11 @@ class WholeFile {
   }
   void finish() {
     if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) refuse("cannot write");
+    // rename() replaces what is there, linkat() does not.
+    const std::string own = kOpenFiles + std::to_string(::fileno(file_));
+    if (nameless_ &&
+        ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, part_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      refuse("cannot name");
     std::FILE* const file = std::exchange(file_, nullptr);
     if (std::fclose(file) != 0) refuse("cannot write");
     if (std::rename(part_.c_str(), name_.c_str()) != 0) refuse("cannot name");
@@ -87,8 +103,11 @@ class WholeFile {
                        fmt::format("{} {}: {}", what, name_, std::strerror(error))));
   }
 
+  static constexpr const char* kOpenFiles = "/proc/self/fd/";
+
   std::string name_;
   std::string part_;
+  bool nameless_ = false;
   std::FILE* file_ = nullptr;
   bool named_ = false;
 };

@@ -112,6 +112,7 @@ asio::awaitable<result<ExecuteOutcome>> AsyncService::act(Lease lease, AsyncActi
 
 asio::awaitable<result<ExecuteOutcome>> AsyncService::report(Lease& lease, Verdict verdict,
                                                              CallOptions options) {
+  verdict = detail::of_attempt(std::move(verdict), lease.attempt());
   if (auto* text = std::get_if<std::string>(&verdict)) {
     auto done = co_await async_complete(lease, *text, std::move(options), asio::use_awaitable);
     co_return detail::after_complete(std::move(done), std::move(*text), lease.attempt());

@@ -72,7 +72,11 @@ result<std::string> to_upstream(const Value& value) {
   const auto url = StoreUrl::parse(value.text);
   if (!url || url->scheme() != "http" || url->host().empty() ||
       !(url->path().empty() || url->path() == "/")) {
-    return wrong("'" + value.text + "' is not an upstream; write it like http://127.0.0.1:9000");
+    const std::string shown = url ? url->redacted() : value.text;
+    return wrong("'" + shown + "' is not an upstream; write it like http://127.0.0.1:9000");
+  }
+  if (!url->user().empty() || !url->password().empty()) {
+    return wrong("an upstream has no user or password: none is sent to it");
   }
   return value.text;
 }

@@ -202,11 +202,7 @@ void Guard::fail(Exchange exchange, std::string_view reason) {
 
 void Guard::release(Exchange exchange) {
   exchange.state_->stop_renewing();
-  Lease& lease = exchange.state_->lease;
-  if (lease.attempt() > 1)
-    (void)service_->fail(lease, FailKind::retryable, "this attempt did nothing");
-  else
-    (void)service_->release(lease);
+  (void)service_->report(exchange.state_->lease, NothingDone{});
 }
 
 void Guard::hold(Exchange exchange) { exchange.state_->stop_renewing(); }

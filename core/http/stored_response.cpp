@@ -30,6 +30,21 @@ bool may_be_stored(const HeaderView& header, std::span<const std::string> allowe
                      [&](const std::string& name) { return same_header(name, header.name); });
 }
 
+// RFC 9110 §7.6.1: what Connection names is meant for this hop only.
+bool is_named_by_connection(std::string_view name, std::span<const HeaderView> headers) {
+  return std::any_of(headers.begin(), headers.end(), [&](const HeaderView& one) {
+    if (!same_header(one.name, "Connection")) return false;
+    for (std::string_view rest = one.value; !rest.empty();) {
+      std::string_view token = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), token.size() + 1));
+      token.remove_prefix(std::min(token.size(), token.find_first_not_of(" \t")));
+      token = token.substr(0, token.find_last_not_of(" \t") + 1);
+      if (same_header(token, name)) return true;
+    }
+    return false;
+  });
+}
+
 Error corrupt(const std::string& why) {
   return idem::fail(errc::corrupt, "the stored response cannot be replayed: " + why);
 }
@@ -75,6 +90,7 @@ std::string encode_response(const ResponseView& response,
   std::string headers;
   for (const HeaderView& header : response.headers) {
     if (!may_be_stored(header, allowed_headers)) continue;
+    if (is_named_by_connection(header.name, response.headers)) continue;
     headers.append(header.name).append(": ").append(header.value) += '\n';
   }
   const auto first_line = [&](std::string_view kept) {

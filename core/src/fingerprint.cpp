@@ -15,6 +15,17 @@ namespace {
 
 constexpr std::size_t kDepthMax = 256;
 
+// Looked up once: OpenSSL 3 takes longer for that than for the digest of a short text.
+const EVP_MD* sha256() {
+  static const EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return kSha256;
+}
+
+// No input makes OpenSSL's digest fail; without a digest there is no safe way to go on.
+void must(int ok) {
+  if (ok != 1) std::abort();
+}
+
 // Builds the canonical text bottom up: a finished value is one string, members are sorted when
 // their object ends.
 class Canonicalizer {
@@ -101,14 +112,30 @@ class Canonicalizer {
 }  // namespace
 
 Fingerprint Fingerprint::of_bytes(std::string_view request) {
-  // Looked up once: OpenSSL 3 takes longer for that than for the digest of a short text.
-  static const EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   Fingerprint print;
-  // No input makes this fail; without a digest there is no safe way to go on.
-  if (EVP_Digest(request.data(), request.size(), print.bytes.data(), nullptr, kSha256, nullptr) !=
-      1) {
-    std::abort();
-  }
+  must(EVP_Digest(request.data(), request.size(), print.bytes.data(), nullptr, sha256(), nullptr));
+  return print;
+}
+
+struct FingerprintStream::State {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
+                                                                  &EVP_MD_CTX_free};
+  void begin() { must(EVP_DigestInit_ex(context.get(), sha256(), nullptr)); }
+};
+
+FingerprintStream::FingerprintStream() : state_(std::make_unique<State>()) { state_->begin(); }
+FingerprintStream::FingerprintStream(FingerprintStream&&) noexcept = default;
+FingerprintStream& FingerprintStream::operator=(FingerprintStream&&) noexcept = default;
+FingerprintStream::~FingerprintStream() = default;
+
+void FingerprintStream::add(std::string_view piece) {
+  must(EVP_DigestUpdate(state_->context.get(), piece.data(), piece.size()));
+}
+
+Fingerprint FingerprintStream::end() {
+  Fingerprint print;
+  must(EVP_DigestFinal_ex(state_->context.get(), print.bytes.data(), nullptr));
+  state_->begin();
   return print;
 }
 

@@ -26,12 +26,13 @@ void Lease::drop() noexcept {
   state_.reset();
 }
 
-Lease Lease::adopt(Request request, Token token) {
+Lease Lease::adopt(Request request, Token token, std::uint32_t attempt) {
   auto state = std::make_shared<detail::LeaseState>();
   state->known.request_hash = request.fingerprint;
   state->request = std::move(request);
   state->known.owner = token.owner;
   state->known.fence = token.fence;
+  state->known.attempt = attempt;
   return Lease(std::move(state));
 }
 

@@ -105,6 +105,11 @@ result<ReleaseOutcome> IdempotencyService::release(Lease& lease, const CallOptio
   return impl_->release(lease, options);
 }
 
+result<ExecuteOutcome> IdempotencyService::report(Lease& lease, Verdict verdict,
+                                                  const CallOptions& options) {
+  return impl_->report(lease, std::move(verdict), options);
+}
+
 std::vector<result<ClaimOutcome>> IdempotencyService::claim_many(std::span<const Request> requests,
                                                                  const CallOptions& options) {
   return impl_->claim_many(requests, options);

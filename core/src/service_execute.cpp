@@ -69,6 +69,7 @@ result<ExecuteOutcome> ServiceImpl::act(Lease lease, const Action& action,
 
 result<ExecuteOutcome> ServiceImpl::report(Lease& lease, Verdict verdict,
                                            const CallOptions& options) {
+  verdict = of_attempt(std::move(verdict), lease.attempt());
   if (auto* text = std::get_if<std::string>(&verdict)) {
     auto done = complete(lease, *text, options);
     return after_complete(std::move(done), std::move(*text), lease.attempt());

@@ -128,7 +128,9 @@ result<StoreUrl> StoreUrl::parse(std::string_view text) {
 std::string StoreUrl::redacted() const {
   std::string text = scheme_ + ":";
   if (has_authority_) {
-    text += "//" + user_;
+    text += "//";
+    // A name that stands alone may be a password in the wrong place.
+    if (!user_.empty()) text += password_.empty() ? "***" : user_;
     if (!password_.empty()) text += ":***";
     if (!user_.empty() || !password_.empty()) text += "@";
     text += host_;

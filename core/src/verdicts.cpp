@@ -26,6 +26,12 @@ std::string describe(const std::exception_ptr& thrown) {
   }
 }
 
+Verdict of_attempt(Verdict verdict, std::uint32_t attempt) {
+  if (attempt > 1 && std::holds_alternative<NothingDone>(verdict))
+    return Retryable{"this attempt did nothing", {}};
+  return verdict;
+}
+
 Failing::Failing(Verdict verdict) {
   if (auto* retryable = std::get_if<Retryable>(&verdict)) {
     reason = std::move(retryable->reason);

@@ -17,6 +17,9 @@ namespace idem::detail {
 // "exception: <what>", for the record of an attempt that threw.
 [[nodiscard]] std::string describe(const std::exception_ptr& thrown);
 
+// What a verdict comes to for that attempt: NothingDone of a later one is Retryable.
+[[nodiscard]] Verdict of_attempt(Verdict verdict, std::uint32_t attempt);
+
 // A verdict that is Retryable or Final, as fail() takes it.
 struct Failing {
   explicit Failing(Verdict verdict);

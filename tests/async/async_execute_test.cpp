@@ -77,8 +77,13 @@ TEST_F(AsyncExecute, SaysByItsReturnTypeHowItEnded) {
   EXPECT_THAT(now(begin("f", declined)), IsActionFailed());
   EXPECT_THAT(service_.claim(request("f")), FailedWith("declined"));
   const auto nothing = [](Attempt&) -> asio::awaitable<NothingDone> { co_return NothingDone{}; };
+  const auto declined_for_now = [](Attempt&) -> asio::awaitable<Verdict> {
+    co_return Retryable{"503", {}};
+  };
   EXPECT_THAT(now(begin("n", nothing)), IsReleased());
   EXPECT_FALSE(service_.get(Key("n")).value().has_value());
+  EXPECT_THAT(now(begin("n", declined_for_now)), IsActionFailed());
+  EXPECT_THAT(now(begin("n", nothing)), IsActionFailed()) << "an attempt before it may have acted";
 }
 
 TEST_F(AsyncExecute, AnExceptionReachesTheCallerAndTheRecord) {

@@ -62,6 +62,20 @@ TEST_P(VerbContract, ExecuteStoresWhatTheActionSays) {
   EXPECT_THAT(service().get(Key("nothing")), IsAbsent());
 }
 
+TEST_P(VerbContract, ALaterAttemptThatDidNothingForgetsNoEarlierOne) {
+  Lease first = claimed("k");
+  ASSERT_THAT(service().fail(first, FailKind::retryable, "503"), IsFailRecorded());
+  const auto nothing = [](Attempt&) { return NothingDone{}; };
+  EXPECT_THAT(service().execute(request("k"), nothing), IsActionFailed());
+  EXPECT_THAT(service().get(Key("k")), IsFound(Status::failed));
+  EXPECT_THAT(service().claim(request("k", "another")), IsMismatch());
+  auto third = service().claim(request("k"));
+  ASSERT_THAT(third, IsClaimed(AttemptIs(3)));
+  Lease elsewhere = Lease::adopt(request("k"), std::get<Claimed>(*third).lease.token(), 3);
+  EXPECT_THAT(service().report(elsewhere, NothingDone{}), IsActionFailed());
+  EXPECT_THAT(service().claim(request("k")), IsClaimed(AttemptIs(4)));
+}
+
 TEST_P(VerbContract, ExecuteDoesNotRunWhileAnotherDoes) {
   const Lease other = claimed("k");
   bool ran = false;

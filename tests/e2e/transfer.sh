@@ -53,7 +53,16 @@ expect_exit 0 idem store import --store sqlite:large.db large.jsonl --verify
 expect_text out '150/150'
 expect_exit 0 idem store migrate --from sqlite:large.db --to sqlite:large2.db --verify
 expect_text out '150/150'
-rm large*
+# Killed in the middle, it leaves nothing lying about.
+for after in 0.05 0.1 0.2 0.4; do
+  timeout -s KILL $after idem store export --store sqlite:large.db killed.jsonl >/dev/null 2>&1 || true
+  [ -z "$(find . -name 'killed.jsonl.*')" ] || fail_test "left: $(find . -name 'killed.jsonl.*')"
+  rm -f killed.jsonl
+done
+# A file without lines is refused at once, however long it is.
+expect_exit 2 timeout 20 idem store import --store sqlite:none.db /dev/zero
+expect_text err '/dev/zero:1: not an export'
+rm -f large*
 
 # An export of every kind of record, made here: the format is what the documents say it is.
 python3 - "$records" <<'PYTHON'

@@ -85,6 +85,13 @@ TEST(StoredResponse, LeavesOutWhatMustNotBeReplayed) {
             "idem-http/1 200 0 kept\nx-order: 9\n\n");
 }
 
+TEST(StoredResponse, LeavesOutWhatConnectionNames) {
+  const std::vector<HeaderView> headers{
+      {"X-Hop", "1"}, {"X-Order", "9"}, {"connection", "close , x-hop"}, {"Connection", ""}};
+  EXPECT_EQ(encode_response({200, headers, ""}, std::vector<std::string>{"X-Hop", "X-Order"}, 1000),
+            "idem-http/1 200 0 kept\nX-Order: 9\n\n");
+}
+
 TEST(StoredResponse, ABodyThatIsTooLargeIsLeftOut) {
   const std::string text = encode(200, {{"ETag", "1"}}, std::string(1000, 'x'), 500);
   EXPECT_EQ(text, "idem-http/1 200 1000 omitted\nETag: 1\n\n");

@@ -40,6 +40,21 @@ TEST(CanonicalJson, RefusesWhatHasNoSingleMeaning) {
   EXPECT_FALSE(canonical_json(std::string(1'000'000, '[')));
 }
 
+TEST(Fingerprint, PiecesAreTheSameAsTheWhole) {
+  FingerprintStream stream;
+  EXPECT_EQ(stream.end(), Fingerprint::of_bytes(""));
+  std::string whole;
+  for (std::size_t i = 0; i < 300; ++i) {
+    const std::string piece(i, static_cast<char>('a' + i % 26));
+    stream.add(piece);
+    whole += piece;
+  }
+  FingerprintStream moved = std::move(stream);
+  EXPECT_EQ(moved.end(), Fingerprint::of_bytes(whole));
+  moved.add("x");
+  EXPECT_EQ(moved.end(), Fingerprint::of_bytes("x")) << "the end begins anew";
+}
+
 TEST(Fingerprint, HexComesBackAndIsChecked) {
   const Fingerprint print = Fingerprint::of_bytes("x");
   EXPECT_EQ(Fingerprint::from_hex(print.hex()).value(), print);

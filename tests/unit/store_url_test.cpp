@@ -40,6 +40,7 @@ TEST(StoreUrl, SaysHowToWriteAnUnescapedPassword) {
 TEST(StoreUrl, NeverShowsAPassword) {
   EXPECT_EQ(StoreUrl::parse("redis://u:secret@h:1/0")->redacted(), "redis://u:***@h:1/0");
   EXPECT_EQ(StoreUrl::parse("redis://:secret@h")->redacted(), "redis://:***@h");
+  EXPECT_EQ(StoreUrl::parse("redis://secret@h")->redacted(), "redis://***@h");
   const auto nested = StoreUrl::parse("tiered:?front=redis%3A%2F%2F%3Asecret%40h&back=memory%3A");
   EXPECT_EQ(nested->redacted().find("secret"), std::string::npos);
   EXPECT_EQ(StoreUrl::parse("redis:/u:secret@h")->redacted(), "redis:***@h");

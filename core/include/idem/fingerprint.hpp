@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,23 @@ struct Fingerprint {
   [[nodiscard]] std::string hex() const;
 
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+
+// Fingerprint::of_bytes of bytes that come in pieces and need not be in memory together. Not thread
+// safe.
+class FingerprintStream {
+ public:
+  FingerprintStream();
+  FingerprintStream(FingerprintStream&&) noexcept;
+  FingerprintStream& operator=(FingerprintStream&&) noexcept;
+  ~FingerprintStream();
+  void add(std::string_view piece);
+  // Of all that was added; the stream then begins anew.
+  [[nodiscard]] Fingerprint end();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // The canonical text whose SHA-256 is Fingerprint::of_json.

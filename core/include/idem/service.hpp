@@ -64,8 +64,8 @@ class Lease {
   ~Lease();
 
   // For a claim made elsewhere (another process, an earlier run): key, token and request hash as
-  // they were told there. The first verb on it reads the record.
-  [[nodiscard]] static Lease adopt(Request request, Token token);
+  // they were told there. The first verb on it reads the record. attempt: of that claim, if known.
+  [[nodiscard]] static Lease adopt(Request request, Token token, std::uint32_t attempt = 1);
 
   [[nodiscard]] const Request& request() const;
   [[nodiscard]] Token token() const;
@@ -124,7 +124,10 @@ struct Retryable {
 struct Final {
   std::string reason;
 };
-struct NothingDone {};  // released: no effect happened, anyone may start at once
+// No effect happened, anyone may start at once: a first attempt is released. Of a later one the
+// record stays, with what the attempts before it were asked and how many they were: a retryable
+// failure.
+struct NothingDone {};
 using Verdict = std::variant<std::string, Retryable, Final, NothingDone>;
 using Action = std::function<Verdict(Attempt&)>;
 
@@ -140,7 +143,7 @@ struct ActionFailed {
   FailKind kind = FailKind::retryable;
 };
 // Executed: ran here. Replay: ran before. Lost: ran here, but another attempt had taken over: not a
-// success. Released: the action did nothing.
+// success. Released: the action of a first attempt did nothing.
 using ExecuteOutcome = std::variant<Executed, Replay, ActionFailed, Lost, Released, InProgress,
                                     Mismatch, Backoff, Failed, Exhausted, InDoubt, AlreadyDone>;
 
@@ -204,8 +207,12 @@ class IdempotencyService {
                                          const CallOptions& options = {});
   // lease: default Policy::lease, from now on; never shortens.
   [[nodiscard]] result<RenewOutcome> renew(Lease& lease, const CallOptions& options = {});
-  // For use before any effect happened: the record is removed.
+  // For use before any effect happened, of this or an earlier attempt: the record is removed.
   [[nodiscard]] result<ReleaseOutcome> release(Lease& lease, const CallOptions& options = {});
+  // complete, fail or release, as execute does with its action's answer: for those who run the work
+  // themselves (a callback, a proxy) and do not know which attempt it was.
+  [[nodiscard]] result<ExecuteOutcome> report(Lease& lease, Verdict verdict,
+                                              const CallOptions& options = {});
 
   // Outcome per item, in input order; one bad item harms no other. A key that stands twice: the
   // later ones are InProgress or Mismatch. Policy::enabled and biz_types apply per item.
