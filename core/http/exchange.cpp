@@ -41,6 +41,12 @@ void Exchange::State::stop_renewing() {
   if (alarm) timers_.cancel(*alarm);
 }
 
+result<CompleteOutcome> Exchange::State::complete(std::string_view response) {
+  CallOptions options;
+  options.policy.max_result_bytes = response.size();
+  return service->complete(lease, response, options);
+}
+
 void Exchange::State::renew() {
   const std::lock_guard guard(mutex_);
   if (over_) return;

@@ -17,6 +17,10 @@ struct Exchange::State {
   // After the return no renewal runs any more.
   void stop_renewing();
 
+  // `response` was encoded within max_result_bytes, as far as that was possible: that it was
+  // answered and with which status is kept however small the limit.
+  [[nodiscard]] result<CompleteOutcome> complete(std::string_view response);
+
   std::shared_ptr<IdempotencyService> service;
   Lease lease;
 

@@ -161,7 +161,7 @@ Finished Guard::complete(Exchange exchange, const ResponseView& response) {
   const std::uint64_t bytes_max = std::min(service_->policy(request.key.biz_type).max_result_bytes,
                                            service_->store().capabilities().result_bytes_max);
   std::string text = encode_response(response, policy_.stored_headers, bytes_max);
-  const auto done = service_->complete(state.lease, text);
+  const auto done = state.complete(text);
   Finished finished;
   if (!done && errors_ == StoreErrors::thrown) throw Exception(done.error());
   if (!done) {

@@ -72,7 +72,7 @@ void Unreported::schedule() {
 }
 
 bool Unreported::report(Entry& entry) {
-  const auto done = entry.exchange->service->complete(entry.exchange->lease, entry.result);
+  const auto done = entry.exchange->complete(entry.result);
   return done || !may_succeed_later(done.error());
 }
 

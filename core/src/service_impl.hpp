@@ -65,6 +65,7 @@ class ServiceImpl : public std::enable_shared_from_this<ServiceImpl> {
                            Duration retry_after, const CallOptions& options);
   result<RenewOutcome> renew(Lease& lease, const CallOptions& options);
   result<ReleaseOutcome> release(Lease& lease, const CallOptions& options);
+  result<ExecuteOutcome> report(Lease& lease, Verdict verdict, const CallOptions& options);
 
   result<ExecuteOutcome> run(const Request& request, const Action& action,
                              const CallOptions& options);
@@ -114,7 +115,6 @@ class ServiceImpl : public std::enable_shared_from_this<ServiceImpl> {
   static void start_call(Call& call, const Report& report, const Command& command);
 
   result<ExecuteOutcome> act(Lease lease, const Action& action, const CallOptions& options);
-  result<ExecuteOutcome> report(Lease& lease, Verdict verdict, const CallOptions& options);
 
   void count(Counter counter, std::uint64_t n = 1) { counters_.add(counter, n); }
   [[nodiscard]] bool shutting_down() const {

@@ -289,6 +289,14 @@ TEST_F(GuardTest, AResultThatIsTooLargeKeepsItsStatus) {
   EXPECT_THAT(replay.body, HasSubstr("\"code\":\"body_not_kept\""));
 }
 
+TEST_F(GuardTest, HoweverSmallTheLimitTheStatusIsKept) {
+  ServiceOptions options;
+  options.policy.max_result_bytes = 1;
+  const auto guard = make_guard(options);
+  EXPECT_FALSE(handle(*guard, "k1", {201, {{"ETag", "1"}}, "x"}).instead);
+  EXPECT_EQ(answer(begin(*guard, "k1")).status, 201U);
+}
+
 TEST_F(GuardTest, TenantsAndScopesNeverMeet) {
   const auto guard = make_guard();
   const HeaderView header{"Idempotency-Key", "k1"};

@@ -155,7 +155,8 @@ class Guard {
   // for replay; everything else becomes the first result. If the store cannot be told, the
   // handler's response is sent all the same (refusing it would make the sender send again), and
   // the result is reported again behind it, for up to ten minutes, until the store answers.
-  // A body over max_result_bytes is not kept, its status and headers are.
+  // A response over max_result_bytes is kept without its body; without its headers, too, where
+  // those are over it; its status always.
   [[nodiscard]] Finished finish(Exchange exchange, const ResponseView& response);
 
   // The handler threw, or is known to have failed: the next request may run at once.
@@ -216,7 +217,9 @@ struct StoredResponse {
   std::uint64_t body_bytes = 0;  // of the first response, also when its body is not kept
 };
 // Keeps the headers that are allowed, replayable and well-formed; silently leaves out the rest.
-// bytes_max: the body is left out if the whole would be larger.
+// bytes_max: the body is left out if the whole would be larger, and the headers if they alone are;
+// what is left takes kStatusBytesMax at most.
+inline constexpr std::uint64_t kStatusBytesMax = 64;
 [[nodiscard]] std::string encode_response(const ResponseView& response,
                                           std::span<const std::string> allowed_headers,
                                           std::uint64_t bytes_max);
