@@ -293,7 +293,8 @@ TEST_F(GuardTest, HoweverSmallTheLimitTheStatusIsKept) {
   ServiceOptions options;
   options.policy.max_result_bytes = 1;
   const auto guard = make_guard(options);
-  EXPECT_FALSE(handle(*guard, "k1", {201, {{"ETag", "1"}}, "x"}).instead);
+  const std::vector<HeaderView> headers{{"ETag", "1"}};
+  EXPECT_FALSE(handle(*guard, "k1", {201, headers, "x"}).instead);
   EXPECT_EQ(answer(begin(*guard, "k1")).status, 201U);
 }
 
