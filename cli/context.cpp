@@ -9,22 +9,17 @@
 #include <memory>
 
 #include "failure.hpp"
-#include "idem/store_url.hpp"
+#include "idem/redacted.hpp"
 #include "run/run_store.hpp"
 
 namespace idem::cli {
 
-std::string without_password(const std::string& url) {
-  if (const auto parsed = StoreUrl::parse(url)) return parsed->redacted();
-  return url.substr(0, url.find(':') + 1) + "...";
-}
-
 StoreChoice named_store(const Context& context) {
   if (!context.store_url.empty())
-    return {context.store_url, "--store " + without_password(context.store_url)};
+    return {context.store_url, "--store " + redacted(context.store_url)};
   const char* from_environment = std::getenv("IDEM_STORE");
   if (from_environment == nullptr || *from_environment == '\0') return {};
-  return {from_environment, "IDEM_STORE=" + without_password(from_environment)};
+  return {from_environment, "IDEM_STORE=" + redacted(from_environment)};
 }
 
 StoreChoice chosen_store(const Context& context) {

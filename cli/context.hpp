@@ -25,9 +25,6 @@ struct StoreChoice {
   std::string from;  // "--store redis://u:***@h": for error texts
 };
 
-// For messages: never the password, not even of a URL that does not parse.
-[[nodiscard]] std::string without_password(const std::string& url);
-
 // --store, else IDEM_STORE, else empty.
 [[nodiscard]] StoreChoice named_store(const Context& context);
 // As named_store; a Failure if there is none.

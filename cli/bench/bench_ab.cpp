@@ -115,15 +115,15 @@ class Ab {
     const Notes notes;
     std::string printed;
     std::stop_source too_much;
-    const ChildEnd end = run_child(
-        command, signals_, too_much.get_token(),
-        [&](std::string_view piece) {
-          if (printed.size() > kOutputMax)
-            too_much.request_stop();
-          else
-            printed += piece;
-        },
-        notes.descriptor());
+    const auto collect = [&](std::string_view piece) {
+      if (printed.size() > kOutputMax) {
+        too_much.request_stop();
+      } else {
+        printed += piece;
+      }
+    };
+    const ChildEnd end = run_child(command, signals_, {too_much.get_token()},
+                                   {collect, nullptr, notes.descriptor()});
     if (!end.started) {
       throw Failure::usage(fmt::format("cannot run '{}': {}", program, end.error))
           .advise("a program of this directory is written like ./idem");

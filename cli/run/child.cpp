@@ -25,7 +25,6 @@ namespace idem::cli {
 namespace {
 
 constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP};
-constexpr time_t kStopGraceSeconds = 2;
 
 sigset_t our_signals() {
   sigset_t set;
@@ -119,25 +118,29 @@ pid_t start_guard(Pipe& alive, pid_t group) {
 // What the supervising loop holds.
 class Supervisor {
  public:
-  Supervisor(Signals& signals, const std::function<void(std::string_view)>& output, int error)
-      : signals_(signals), output_(output), error_(error) {}
+  Supervisor(Signals& signals, const Stopping& stop, const ChildOutput& output)
+      : signals_(signals), stop_(stop), output_(output) {}
 
-  ChildEnd run(const std::vector<std::string>& command, const std::stop_token& stop);
+  ChildEnd run(const std::vector<std::string>& command);
 
  private:
   void start(const std::vector<std::string>& command);
-  void watch(const std::stop_token& stop);
+  void watch();
+  // Whether output may still come, or is to go on.
+  [[nodiscard]] bool flows() const;
   void read_output();
   void drain();
   void take_signals();
   void begin_stop();
+  void end_grace();
 
   Signals& signals_;
-  const std::function<void(std::string_view)>& output_;
-  const int error_;
+  const Stopping& stop_;
+  const ChildOutput& output_;
   ChildEnd end_;
   pid_t pid_ = -1;
   bool exited_ = false;
+  bool killed_ = false;  // who still holds its output has left its group
   Descriptor pipe_;
   Descriptor stop_event_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   Descriptor kill_timer_{timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
@@ -152,7 +155,8 @@ void Supervisor::start(const std::vector<std::string>& command) {
   Pipe failure;
   const pid_t parent = getpid();
   pid_ = output.write.open() && failure.write.open() ? fork() : -1;
-  if (pid_ == 0) become(argv.data(), parent, output.write.get(), error_, failure.write.get());
+  if (pid_ == 0)
+    become(argv.data(), parent, output.write.get(), output_.error, failure.write.get());
   int error = errno;
   if (pid_ > 0) {
     setpgid(pid_, pid_);  // here too: whoever comes first
@@ -177,13 +181,26 @@ void Supervisor::read_output() {
     pipe_.close();
     return;
   }
-  output_({buffer.data(), static_cast<std::size_t>(got)});
+  const std::string_view piece(buffer.data(), static_cast<std::size_t>(got));
+  output_.seen(piece);
+  if (output_.pass_on != nullptr) output_.pass_on->add(piece);
 }
 
-// What it wrote before its end and was not read yet.
+// What it wrote before its end and was not read yet, and what its reader takes without delay.
 void Supervisor::drain() {
   pollfd rest{pipe_.get(), POLLIN, 0};
   while (pipe_.open() && poll(&rest, 1, 0) > 0) read_output();
+  while (output_.pass_on != nullptr && output_.pass_on->pending()) {
+    pollfd reader = output_.pass_on->waits();
+    if (poll(&reader, 1, 0) <= 0) break;
+    output_.pass_on->write_some();
+  }
+}
+
+bool Supervisor::flows() const {
+  // Interrupted or killed, the command's end is enough.
+  if (end_.interruption != 0 || killed_) return false;
+  return pipe_.open() || (output_.pass_on != nullptr && output_.pass_on->pending());
 }
 
 void Supervisor::take_signals() {
@@ -203,41 +220,51 @@ void Supervisor::begin_stop() {
   [[maybe_unused]] const ssize_t got = read(stop_event_.get(), &count, sizeof count);
   end_.stopped = true;
   kill(-pid_, SIGTERM);
+  // Zero would disarm the timer.
+  const auto whole = std::chrono::floor<std::chrono::seconds>(std::max(stop_.grace, Micros(1)));
   itimerspec grace{};
-  grace.it_value.tv_sec = kStopGraceSeconds;
+  grace.it_value.tv_sec = whole.count();
+  grace.it_value.tv_nsec =
+      std::chrono::nanoseconds(std::max(stop_.grace, Micros(1)) - whole).count();
   timerfd_settime(kill_timer_.get(), 0, &grace, nullptr);
 }
 
-void Supervisor::watch(const std::stop_token& stop) {
-  const std::stop_callback on_stop(stop, [this] { eventfd_write(stop_event_.get(), 1); });
+void Supervisor::watch() {
+  const std::stop_callback on_stop(stop_.token, [this] { eventfd_write(stop_event_.get(), 1); });
+  constexpr pollfd kSkipped{-1, 0, 0};
   take_signals();
-  // Interrupted, the command's end is enough: who still holds its output has left its group.
-  while (!exited_ || (pipe_.open() && end_.interruption == 0)) {
-    std::array<pollfd, 4> waits{{{signals_.descriptor(), POLLIN, 0},
+  while (!exited_ || flows()) {
+    PassOn* const reader = output_.pass_on;
+    const bool full = reader != nullptr && reader->full();
+    std::array<pollfd, 5> waits{{{signals_.descriptor(), POLLIN, 0},
                                  {stop_event_.get(), POLLIN, 0},
                                  {kill_timer_.get(), POLLIN, 0},
-                                 {pipe_.get(), POLLIN, 0}}};  // a negative descriptor is skipped
+                                 {full ? -1 : pipe_.get(), POLLIN, 0},
+                                 reader != nullptr ? reader->waits() : kSkipped}};
     if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
     if (waits[0].revents != 0) take_signals();
     if (waits[1].revents != 0) begin_stop();
+    if (waits[2].revents != 0) end_grace();
     if (waits[3].revents != 0) read_output();
-    if (waits[2].revents != 0) {
-      kill(-pid_, SIGKILL);
-      if (exited_) break;  // who still holds the pipe has left the group
-      std::uint64_t count = 0;
-      [[maybe_unused]] const ssize_t got = read(kill_timer_.get(), &count, sizeof count);
-    }
+    if (waits[4].revents != 0) reader->write_some();
   }
   drain();
 }
 
-ChildEnd Supervisor::run(const std::vector<std::string>& command, const std::stop_token& stop) {
+void Supervisor::end_grace() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = read(kill_timer_.get(), &count, sizeof count);
+  killed_ = true;
+  kill(-pid_, SIGKILL);
+}
+
+ChildEnd Supervisor::run(const std::vector<std::string>& command) {
   start(command);
   if (!end_.started) return std::move(end_);
   Pipe alive;
   const pid_t guard = start_guard(alive, pid_);
   alive.read.close();
-  watch(stop);
+  watch();
   const char word = '.';
   [[maybe_unused]] const ssize_t told = write(alive.write.get(), &word, 1);
   if (guard > 0) waitpid(guard, nullptr, 0);
@@ -270,10 +297,9 @@ int Signals::interruption() {
   return interruption_;
 }
 
-ChildEnd run_child(const std::vector<std::string>& command, Signals& signals,
-                   const std::stop_token& stop, const std::function<void(std::string_view)>& output,
-                   int error) {
-  return Supervisor(signals, output, error).run(command, stop);
+ChildEnd run_child(const std::vector<std::string>& command, Signals& signals, const Stopping& stop,
+                   const ChildOutput& output) {
+  return Supervisor(signals, stop, output).run(command);
 }
 
 }  // namespace idem::cli

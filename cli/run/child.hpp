@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "idem/time.hpp"
+#include "pass_on.hpp"
+
 namespace idem::cli {
 
 // SIGINT, SIGTERM, SIGHUP and SIGCHLD, taken from a descriptor instead of by handlers. Make it
@@ -42,18 +45,27 @@ struct ChildEnd {
   bool stopped = false;  // it was ended because `stop` fired
 };
 
-// Runs it to its end: until it has exited and its standard output is closed by everyone who
-// inherited it, as $(command) does; once interrupted or stopped, until it has exited. `output` is
-// called with each piece as it comes and is all that keeps any. `error` is the descriptor that its
-// standard error goes to.
+struct ChildOutput {
+  std::function<void(std::string_view)> seen;  // each piece of standard output as it comes
+  PassOn* pass_on = nullptr;                   // where it goes on to, if anywhere
+  int error = STDERR_FILENO;                   // where standard error goes
+};
+
+struct Stopping {
+  std::stop_token token;
+  Micros grace = std::chrono::seconds(2);  // between SIGTERM and SIGKILL
+};
+
+// Runs it to its end: until it has exited, its standard output is closed by everyone who inherited
+// it, as $(command) does, and is passed on; once interrupted or killed, until it has exited: then
+// something may be left in `pass_on`. A reader that does not go on stops the command's writing, but
+// neither the signals nor `stop`.
 //
 // The command gets a process group of its own. Its standard input is ours, but empty if ours is a
 // terminal. SIGINT, SIGTERM and SIGHUP are passed on to the group. When `stop` fires the group gets
-// SIGTERM and two seconds later SIGKILL. When this process dies, however, the group gets SIGKILL:
-// a command without the heartbeat of its lease must not run beside its successor.
+// SIGTERM and `grace` later SIGKILL. When this process dies, however, the group gets SIGKILL: a
+// command without the heartbeat of its lease must not run beside its successor.
 [[nodiscard]] ChildEnd run_child(const std::vector<std::string>& command, Signals& signals,
-                                 const std::stop_token& stop,
-                                 const std::function<void(std::string_view)>& output,
-                                 int error = STDERR_FILENO);
+                                 const Stopping& stop, const ChildOutput& output);
 
 }  // namespace idem::cli

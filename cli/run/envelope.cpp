@@ -11,6 +11,7 @@ namespace idem::cli {
 
 namespace {
 
+constexpr int kStatusMax = 255;  // of a process
 constexpr std::string_view kKept = "idem.run/1 exit ";
 
 // Takes "word VALUE" from the front of `line`; the value, or nothing.
@@ -62,7 +63,8 @@ result<RunResult> from_envelope(std::string_view envelope) {
   if (line_end == std::string_view::npos) return other;
   std::string_view line = envelope.substr(0, line_end);
   RunResult run;
-  if (!parse(take_word(line, kKept), run.status)) return other;
+  if (!parse(take_word(line, kKept), run.status) || run.status < 0 || run.status > kStatusMax)
+    return other;
   if (!parse(take_word(line, "size "), run.size)) return other;
   if (const auto digest = take_word(line, "dropped ")) {
     const auto parsed = Fingerprint::from_hex(*digest);

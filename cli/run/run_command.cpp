@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 
 #include "child.hpp"
 #include "commands.hpp"
 #include "envelope.hpp"
 #include "failure.hpp"
+#include "idem/lease_margin.hpp"
 #include "options.hpp"
 #include "run_store.hpp"
 
@@ -56,30 +57,12 @@ Policy policy_of(const Options& options) {
   policy.failed_ttl = policy.result_ttl;
   policy.on_duplicate = OnDuplicate::wait;
   policy.wait = Micros(0);
-  policy.max_result_bytes = output_max(options) + kEnvelopeLineBytesMax;
+  // No limit that a store can keep is near the largest number.
+  policy.max_result_bytes =
+      std::min(output_max(options), kResultBytesDefault << 20) + kEnvelopeLineBytesMax;
   must(check_policy(policy), "--lease, --ttl");
   return policy;
 }
-
-// Standard output, until it fails. A reader that goes away (EPIPE) wants no more: no failure.
-class Output {
- public:
-  void write_all(std::string_view bytes) {
-    while (!bytes.empty() && error_ == 0) {
-      const ssize_t written = write(STDOUT_FILENO, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) error_ = errno;
-      if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-  // Why not everything got through; "" if it did.
-  [[nodiscard]] std::string failure() const {
-    return error_ == 0 || error_ == EPIPE ? std::string() : strerror(error_);
-  }
-
- private:
-  int error_ = 0;
-};
 
 ExitCode status_code(int status) { return static_cast<ExitCode>(status); }
 
@@ -100,9 +83,10 @@ class Run {
  private:
   Verdict act(Attempt& attempt);
   ExitCode offer_again(IdempotencyService& service, Error error, const std::string& from);
-  ExitCode not_started() const;
+  ExitCode not_started();
   ExitCode tell_replay(const Replay& replay);
   ExitCode tell_outcome(const Json& answer, ExitCode code, std::string_view text) const;
+  void pass_on(std::string_view bytes);
   void print_run(std::string_view outcome, int status, const RunResult& run) const;
   ExitCode tell_own(std::string_view outcome, int status) const;
   void check_output(int status) const;
@@ -117,7 +101,7 @@ class Run {
   Signals signals_;  // before the service, whose threads inherit the mask
   ChildEnd end_;
   RunResult run_;  // of the command that ended
-  Output output_;
+  PassOn output_{STDOUT_FILENO};
   Token token_;
   std::string envelope_;  // empty: the command did not end with a result
 };
@@ -126,11 +110,11 @@ Verdict Run::act(Attempt& attempt) {
   if (signals_.interruption() != 0) return NothingDone{};
   token_.fence = attempt.fence();
   OutputKeeper keeper(output_max(options_));
-  end_ =
-      run_child(context_.command_line, signals_, attempt.stop_token(), [&](std::string_view piece) {
-        keeper.add(piece);
-        if (!context_.json) output_.write_all(piece);
-      });
+  // SIGKILL comes while nobody else may run yet.
+  const Stopping stop{attempt.stop_token(), lease_margin(policy_.lease.micros()) * 3 / 4};
+  end_ = run_child(
+      context_.command_line, signals_, stop,
+      {[&](std::string_view piece) { keeper.add(piece); }, context_.json ? nullptr : &output_});
   run_ = keeper.end(end_.status);
   if (!end_.started) return NothingDone{};
   if (end_.stopped) return Retryable{"the lease was lost", {}};
@@ -150,7 +134,20 @@ ExitCode Run::offer_again(IdempotencyService& service, Error error, const std::s
   };
   Lease lease = Lease::adopt(request_, token_);
   const Time give_up = service.clock().now() + kOfferFor;
-  while (!envelope_.empty() && may_pass(error.code) && service.clock().now() < give_up) {
+  if (!envelope_.empty() && may_pass(error.code)) {
+    tell_user(
+        fmt::format("idem: the command ran (exit status {}), but that cannot be recorded ({}); "
+                    "it is offered again for a minute\n",
+                    end_.status, error.message));
+  }
+  const auto interrupted = [&] {
+    int signal = 0;
+    while ((signal = signals_.take()) == SIGCHLD) {
+    }
+    return signal != 0;
+  };
+  while (!envelope_.empty() && may_pass(error.code) && service.clock().now() < give_up &&
+         !interrupted()) {
     service.clock().pause(kOfferEvery);
     const auto outcome = service.complete(lease, envelope_);
     if (!outcome) {
@@ -170,9 +167,10 @@ ExitCode Run::offer_again(IdempotencyService& service, Error error, const std::s
           "again");
 }
 
-ExitCode Run::not_started() const {
+ExitCode Run::not_started() {
   if (end_.error.empty())
-    throw Failure(ExitCode::interrupted, "interrupted", "interrupted before the command began");
+    throw Failure(interruption_code(signals_.interruption()), "interrupted",
+                  "interrupted before the command began");
   const std::string& name = context_.command_line.front();
   throw Failure(status_code(end_.missing ? 127 : 126), end_.missing ? "not_found" : "not_started",
                 fmt::format("cannot run '{}': {}", name, end_.error))
@@ -206,12 +204,23 @@ ExitCode Run::tell_own(std::string_view outcome, int status) const {
   return status_code(status);
 }
 
+void Run::pass_on(std::string_view bytes) {
+  output_.add(bytes);
+  while (output_.pending()) {
+    std::array<pollfd, 2> waits{{{signals_.descriptor(), POLLIN, 0}, output_.waits()}};
+    poll(waits.data(), waits.size(), -1);
+    if (const int signal = signals_.interruption(); signal != 0)
+      throw Failure(interruption_code(signal), "interrupted", "interrupted while replaying");
+    if (waits[1].revents != 0) output_.write_some();
+  }
+}
+
 ExitCode Run::tell_replay(const Replay& replay) {
   const RunResult first = must(from_envelope(replay.result), "--key " + options_.key.key);
   if (context_.json) {
     print_run("replay", first.status, first);
   } else if (first.kept) {
-    output_.write_all(first.output);
+    pass_on(first.output);
     check_output(first.status);
   } else {
     tell_user(
@@ -285,7 +294,7 @@ ExitCode Run::operator()() {
   service_options.policy = policy_;
   IdempotencyService service(store, service_options);
   const std::uint64_t store_max = store->capabilities().result_bytes_max;
-  if (policy_.max_result_bytes > store_max) {
+  if (output_max(options_) > store_max - kEnvelopeLineBytesMax) {
     throw Failure::usage(fmt::format("--max-output {}: this store keeps at most {} bytes",
                                      output_max(options_), store_max - kEnvelopeLineBytesMax));
   }
@@ -339,7 +348,7 @@ void add_run(CLI::App& root, Context& context) {
   add_duration(leaf, "--lease", options->lease,
                "a run that was killed is taken over after this; a live one renews", "10m");
   add_duration(leaf, "--ttl", options->ttl, "how long the result is replayed", "24h");
-  add_duration(leaf, "--wait", options->wait, "wait for a run that is under way", "0");
+  add_duration(leaf, "--wait", options->wait, "wait for a run that is under way", "not at all");
   add_count(leaf, "--max-output", options->output_max,
             "bytes of output to keep; a longer one is not replayed, nor run again", "1MiB");
   leaf->add_flag("--retry-failed", options->retry_failed,

@@ -63,7 +63,11 @@ http::BeastRequest Session::outgoing(http::BeastRequest& request, std::uint64_t 
 std::optional<http::BeastResponse> Session::own_page(const http::BeastRequest& request) {
   using boost::beast::http::verb;
   if (request.method() != verb::get && request.method() != verb::head) return std::nullopt;
-  const std::string_view whole = http::detail::view(request.target());
+  std::string_view whole = http::detail::view(request.target());
+  // The absolute form (RFC 9112 §3.2.2).
+  if (const std::size_t authority = whole.find("://");
+      !whole.starts_with('/') && authority != std::string_view::npos)
+    whole.remove_prefix(std::min(whole.size(), whole.find('/', authority + 3)));
   const std::string_view target = whole.substr(0, whole.find('?'));
   const ServeOptions& options = shared_.options;
   if (!options.health_path.empty() && target == options.health_path) {

@@ -131,6 +131,10 @@ Json parsed(std::string_view line) { return Json::parse(line, nullptr, false); }
   throw Failure::usage(fmt::format("{}:{}: {}", name, line, why));
 }
 
+// Versions are microseconds since 1970, more only while a clock is set back: this is the year 2255,
+// and what a Redis script can compare exactly.
+constexpr std::uint64_t kVersionMax = (std::uint64_t{1} << 53) - 1;
+
 constexpr std::size_t kHeadBytesMax = 4096;
 // A result of 64 MiB, which the largest stores take, each byte as \u0000, and what else a record
 // holds.
@@ -179,6 +183,8 @@ result<Listed> from_export_line(std::string_view text) {
   Members members(line);
   Listed item;
   if (!read_members(members, item) || !members.fault().empty()) return wrong(members.fault());
+  if (item.record.version > kVersionMax || item.record.fence > item.record.version)
+    return wrong("its version or fence is larger than any store writes");
   if (const auto good = check_key(item.key); !good) return good.error();
   if (const std::string_view damage = damage_of(item.record); !damage.empty())
     return wrong("no such record can be: " + std::string(damage));

@@ -12,6 +12,7 @@
 
 #include "commands.hpp"
 #include "idem/clock.hpp"
+#include "idem/redacted.hpp"
 #include "options.hpp"
 #include "transfer/copy.hpp"
 #include "transfer/export_file.hpp"
@@ -76,6 +77,8 @@ class WholeFile {
   static std::string target_of(const std::string& name) {
     std::error_code none;
     const auto status = std::filesystem::status(name, none);
+    if (none == std::errc::too_many_symbolic_link_levels)
+      throw Failure(fail(errc::cannot_open, "cannot write " + name + ": " + none.message()));
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
       throw Failure(fail(errc::invalid_argument, name + " is there and is no regular file"))
           .advise("idem store export -   (standard output)");
@@ -93,7 +96,12 @@ class WholeFile {
     std::string head(kExportHead.size(), '\0');
     if (!there.read(head.data(), static_cast<std::streamsize>(head.size())))
       head.resize(static_cast<std::size_t>(there.gcount()));
-    if (head.empty() || head == kExportHead) return;
+    // What a database keeps beside its file is empty at times.
+    std::error_code none;
+    const std::string file = std::filesystem::weakly_canonical(name, none).string();
+    const bool beside_database =
+        file.ends_with("-wal") || file.ends_with("-shm") || file.ends_with("-journal");
+    if ((head.empty() && !beside_database) || head == kExportHead) return;
     throw Failure(ExitCode::refused, "refused", name + " is there and is no export")
         .advise("name another file, or remove it first");
   }
@@ -167,7 +175,7 @@ ExitCode transfer(const EachPortion& source, IdempotencyStore& target, const Sto
     if (!told.empty()) answer["differences"] = told;
     print_document(answer);
   } else {
-    print_text(to_text(answer, "into " + without_password(choice.url)));
+    print_text(to_text(answer, "into " + redacted(choice.url)));
     for (const std::string& difference : told)
       fmt::print(stderr, "idem: {}\n", printable(difference));
   }
@@ -205,6 +213,12 @@ ExitCode import_file(const Options& options, Context& context) {
   const StoreChoice choice = chosen_store(context);
   if (options.file == "-" && options.verify)
     throw Failure::usage("--verify reads the records twice: name a FILE");
+  std::error_code none;
+  const auto status = std::filesystem::status(options.file, none);
+  if (options.file != "-" && std::filesystem::exists(status) &&
+      !std::filesystem::is_regular_file(status))
+    throw Failure::usage(options.file + " is no regular file; a file is read twice")
+        .advise("idem store import -   (standard input, read once)");
   if (options.file != "-") {  // all of it, before anything is written
     std::ifstream file(options.file, std::ios::binary);
     if (!file) throw Failure::usage("cannot read file '" + options.file + "'");
@@ -220,8 +234,8 @@ ExitCode import_file(const Options& options, Context& context) {
 ExitCode migrate(const Options& options, Context& context) {
   if (same_store(options.from, options.to))
     throw Failure::usage("--from and --to are the same store");
-  const StoreChoice from{options.from, "--from " + without_password(options.from)};
-  const StoreChoice to{options.to, "--to " + without_password(options.to)};
+  const StoreChoice from{options.from, "--from " + redacted(options.from)};
+  const StoreChoice to{options.to, "--to " + redacted(options.to)};
   const StorePtr old = open_existing_store(from);
   const StorePtr target = open_lasting_store(to);
   const EachPortion source = [&](const std::function<void(Portion &&)>& each) {

@@ -140,6 +140,11 @@ void Loader::read_store(const Node& map) {
     return fault(place(map), "store: a tiered store has both front and back");
   }
   Value given;
+  for (const std::string* const inner : {&front, &back}) {
+    if (const auto url = StoreUrl::parse(*inner); !url)
+      return fault(place(map),
+                   std::string(inner == &front ? "front: " : "back: ") + url.error().message);
+  }
   given.text = "tiered:?front=" + percent_encoded(front) + "&back=" + percent_encoded(back);
   apply("store", given, Origin::file, place(map));
 }

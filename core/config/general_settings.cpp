@@ -1,4 +1,5 @@
 // The settings of store, HTTP layer and `idem serve`.
+#include "idem/redacted.hpp"
 #include "idem/store_url.hpp"
 #include "settings.hpp"
 #include "values.hpp"
@@ -71,9 +72,9 @@ result<std::string> to_path(const Value& value) {
 result<std::string> to_upstream(const Value& value) {
   const auto url = StoreUrl::parse(value.text);
   if (!url || url->scheme() != "http" || url->host().empty() ||
-      !(url->path().empty() || url->path() == "/")) {
-    const std::string shown = url ? url->redacted() : value.text;
-    return wrong("'" + shown + "' is not an upstream; write it like http://127.0.0.1:9000");
+      !(url->path().empty() || url->path() == "/") || value.text.find('?') != std::string::npos) {
+    return wrong("'" + redacted(value.text) +
+                 "' is not an upstream; write it like http://127.0.0.1:9000");
   }
   if (!url->user().empty() || !url->password().empty()) {
     return wrong("an upstream has no user or password: none is sent to it");

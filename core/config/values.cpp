@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 
+#include "idem/redacted.hpp"
 #include "idem/store_url.hpp"
 
 namespace idem::config {
@@ -20,7 +21,7 @@ result<std::uint64_t> digits(const Value& value, std::string_view unit) {
   const auto parsed = std::from_chars(text.data(), end, number);
   if (parsed.ec == std::errc::result_out_of_range) return wrong(text + " is too large");
   if (text.empty() || parsed.ec != std::errc() || parsed.ptr != end || number == 0) {
-    return wrong("'" + text + "'" + wanted);
+    return wrong("'" + redacted(text) + "'" + wanted);
   }
   return number;
 }
@@ -31,7 +32,7 @@ result<bool> to_bool(const Value& value) {
   if (value.quoted) return wrong("\"" + value.text + "\" is text, not true or false");
   if (value.text == "true") return true;
   if (value.text == "false") return false;
-  return wrong("'" + value.text + "' is neither true nor false");
+  return wrong("'" + redacted(value.text) + "' is neither true nor false");
 }
 
 result<Duration> to_duration(const Value& value) { return parse_duration(value.text); }

@@ -13,6 +13,8 @@ using FewOf = boost::container::small_vector<T, 1>;
 
 constexpr Micros kPauseMin{500};
 constexpr Micros kPauseMax{100'000};
+// So many writes may be overtaken before the clock is asked.
+constexpr int kOvertakenUnseen = 8;
 
 struct Pending {
   Call* call;
@@ -21,6 +23,7 @@ struct Pending {
   bool holds = false;
   bool load = false;
   bool done = false;
+  int overtaken = 0;      // writes that found another record than was decided upon
   bool doubtful = false;  // an `unknown` was seen: only a definite answer ends the doubt
   bool sticky = false;    // it was, at some time: of this call no error may say "not applied" again
 
@@ -139,6 +142,7 @@ class Driver {
         one.holds = answer.state == Answer::State::stands;
         if (one.holds) one.held = std::move(answer.held);
         decide(one, one.holds ? &one.held : nullptr, answer.now);
+        if (!one.done && ++one.overtaken > kOvertakenUnseen) give_up_if_late(one);
         return false;
     }
     return false;
@@ -149,6 +153,14 @@ class Driver {
         settle(std::move(one.decision.outcome), one.seen(), answer.held, answer.now);
     one.call->written = std::move(answer.held);
     finish(one, answer.now, true);
+  }
+
+  // A record that is another one whenever a write comes to it.
+  void give_up_if_late(Pending& one) {
+    if (limits_.clock.now() < std::min(limits_.deadline, one.call->deadline)) return;
+    one.call->answer = fail(one.sticky ? errc::unknown : errc::busy,
+                            "the record changed before every write until the deadline");
+    one.done = true;
   }
 
   bool take_failure(Pending& one, Answer& answer) {

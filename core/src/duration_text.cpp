@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "idem/redacted.hpp"
 #include "idem/store_url.hpp"
 
 namespace idem {
@@ -33,8 +34,8 @@ constexpr std::array kScales{Scale{"", 1},
                              Scale{"TiB", std::uint64_t{1} << 40}};
 
 Error bad_duration(std::string_view text, const std::string& why) {
-  return idem::fail(errc::invalid_argument, "'" + std::string(text) + "' is not a duration: " +
-                                                why + "; write it like 30s, 500ms, 0.5s, 1h30m");
+  return idem::fail(errc::invalid_argument, "'" + redacted(text) + "' is not a duration: " + why +
+                                                "; write it like 30s, 500ms, 0.5s, 1h30m");
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -109,7 +110,7 @@ result<std::uint64_t> parse_count(std::string_view text) {
   }
   return idem::fail(
       errc::invalid_argument,
-      "'" + std::string(text) + "' is not a count; write it like 64, 10k, 1M, 4KiB, 1GiB");
+      "'" + redacted(text) + "' is not a count; write it like 64, 10k, 1M, 4KiB, 1GiB");
 }
 
 }  // namespace idem

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "idem/lease_margin.hpp"
+
 namespace idem::detail {
 namespace {
-
-// How long before the end of a lease the action is stopped.
-Micros margin(Micros lease) { return std::min<Micros>(lease / 10, std::chrono::seconds(1)); }
 
 Micros rhythm(Micros lease) { return std::max(lease / 3, Micros(1)); }
 
@@ -54,7 +53,7 @@ void Heartbeats::arm_deadline(const std::shared_ptr<Beat>& beat) {
     if (found == beats_.end()) return;
     old = std::exchange(found->second, 0);
     const Micros lease = beat->lease->policy.lease;
-    at = beat->sent + (lease - margin(lease));
+    at = beat->sent + (lease - lease_margin(lease));
   }
   deadlines_->cancel(old);
   const Timers::Id alarm = deadlines_->call_at(at, [beat] {

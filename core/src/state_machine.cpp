@@ -138,6 +138,9 @@ Decision grant(const Seen& seen, const command::Claim& claim, ClaimKind kind,
   return {granted, WriteReplace{seen.record().version, draft}};
 }
 
+// The largest number stays: one that began anew would forget the attempts before.
+std::uint32_t next_attempt(const Record& held) { return std::max(held.attempt, held.attempt + 1); }
+
 bool at_cap(const Record& held, const Policy& policy) {
   return policy.max_attempts && held.attempt >= *policy.max_attempts;
 }
@@ -147,7 +150,7 @@ Decision claim_lapsed(const Seen& seen, const command::Claim& claim) {
   if (held.owner == claim.owner) return grant(seen, claim, ClaimKind::takeover, held.attempt);
   if (claim.policy.on_lapsed == OnLapsed::hold) return only(InDoubt{held.attempt, held.fence});
   if (at_cap(held, claim.policy)) return only(Exhausted{held.attempt});
-  return grant(seen, claim, ClaimKind::takeover, held.attempt + 1);
+  return grant(seen, claim, ClaimKind::takeover, next_attempt(held));
 }
 
 Decision claim_live(const Seen& seen, const command::Claim& claim) {
@@ -201,7 +204,7 @@ Decision decide(const Seen& seen, const command::Claim& claim) {
     case LogicalState::processing_lapsed:
       return claim_lapsed(seen, claim);
     default:
-      return grant(seen, claim, ClaimKind::retry, seen.record().attempt + 1);
+      return grant(seen, claim, ClaimKind::retry, next_attempt(seen.record()));
   }
 }
 

@@ -3,9 +3,12 @@
 #include <uriparser/Uri.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <memory>
 #include <vector>
+
+#include "idem/redacted.hpp"
 
 namespace idem {
 namespace {
@@ -61,6 +64,14 @@ result<Authority> split_user_info(const std::string& info) {
   return Authority{*user, *password};
 }
 
+// Also of a parameter that no store knows: a misspelt password is one all the same.
+bool may_be_secret(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kWords{"pass", "pw", "secret", "token", "auth"};
+  return name == "key" || std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+           return name.find(word) != std::string_view::npos;
+         });
+}
+
 Error not_a_url() {
   return idem::fail(errc::invalid_argument,
                     "the store URL cannot be parsed; percent-encode special characters (in a "
@@ -100,7 +111,8 @@ result<StoreUrl> StoreUrl::parse(std::string_view text) {
       std::uint16_t number = 0;
       const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
       if (parsed.ec != std::errc() || number == 0) {
-        return idem::fail(errc::invalid_argument, "'" + port + "' is not a port (1..65535)");
+        // Not shown: it is a password where "@host" was forgotten.
+        return idem::fail(errc::invalid_argument, "what follows the host is not a port (1..65535)");
       }
       url.port_ = number;
     }
@@ -125,6 +137,15 @@ result<StoreUrl> StoreUrl::parse(std::string_view text) {
   return url;
 }
 
+std::string redacted(std::string_view text) {
+  const bool has_colon = text.find(':') != std::string_view::npos;
+  const bool may_be_url = text.find('@') != std::string_view::npos ||
+                          (has_colon && text.find_first_of("/%?") != std::string_view::npos);
+  if (!may_be_url) return std::string(text);
+  if (const auto url = StoreUrl::parse(text)) return url->redacted();
+  return std::string(text.substr(0, text.find(':') + 1)) + "...";
+}
+
 std::string StoreUrl::redacted() const {
   std::string text = scheme_ + ":";
   if (has_authority_) {
@@ -143,10 +164,7 @@ std::string StoreUrl::redacted() const {
   for (const auto& [name, value] : parameters_) {
     text += separator + name + "=";
     // A tiered store's parameters are URLs of their own and may hold passwords.
-    const auto inner = value.find("://") == std::string::npos ? result<StoreUrl>(not_a_url())
-                                                              : StoreUrl::parse(value);
-    const bool secret = name.find("password") != std::string::npos;
-    text += secret ? "***" : inner ? inner->redacted() : value;
+    text += may_be_secret(name) ? "***" : idem::redacted(value);
     separator = '&';
   }
   return text;

@@ -311,7 +311,8 @@ TEST(Config, HttpSettingsThatWouldLeakAreRefused) {
   EXPECT_THAT(fault_of("idempotency:\n  key_header: 'a b'\n"), HasSubstr("no header name"));
   EXPECT_THAT(fault_of("idempotency:\n  key_header: Authorization\n"), HasSubstr("of its own"));
   EXPECT_THAT(fault_of("idempotency:\n  serve: {upstream: 'ftp://h'}\n"), HasSubstr("upstream"));
-  for (const char* const secret : {"http://u:secret@h", "http://secret@h", "ftp://u:secret@h"}) {
+  for (const char* const secret : {"http://u:secret@h", "http://secret@h", "ftp://u:secret@h",
+                                   "http://u:secret@h:99999", "http://h:9/?token=secret"}) {
     EXPECT_THAT(fault_of("idempotency:\n  serve: {upstream: '" + std::string(secret) + "'}\n"),
                 ::testing::AllOf(HasSubstr("upstream"), ::testing::Not(HasSubstr("secret"))));
   }

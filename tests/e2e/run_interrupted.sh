@@ -85,3 +85,38 @@ wait "$run" || status=$?
 [ "$status" = 130 ] || fail_test "a run with a daemon ended with $status"
 [ "$(cat run.out)" = kept ] || fail_test "its output: $(cat run.out)"
 kill "$(cat daemon)"
+
+# A reader of its output that does not go on keeps neither a signal nor the loss of the lease from the command.
+mkfifo reader
+exec 8<>reader # held open, never read
+stalled() { # KEY LEASE
+  idem run --key "$1" --lease "$2" -- sh -c 'echo $$ >started; exec yes' >reader 2>run.err &
+  run=$!
+  read -r command <started
+}
+stalled stalled-signal 1h
+kill -INT "$run"
+status=0
+wait "$run" || status=$?
+[ "$status" = 130 ] || fail_test "a run with a stalled reader ended with $status: $(cat run.err)"
+ended "$command"
+stalled stalled-lost 1s
+expect_exit 0 idem key force-release stalled-lost --force --yes
+status=0
+wait "$run" || status=$?
+[ "$status" = 17 ] || fail_test "a lost run with a stalled reader ended with $status: $(cat run.err)"
+ended "$command"
+exec 8>&-
+
+# A command that does not hear SIGTERM is killed before its lease is over, so before its successor begins.
+idem run --key deaf --lease 10s -- sh -c 'trap "" TERM; echo $$ >started; while :; do date +%s%N >beat; done' >run.out 2>run.err &
+run=$!
+read -r command <started
+mv jobs.db gone.db # no renewal arrives any more
+moved=$(date +%s%N)
+status=0
+wait "$run" || status=$?
+ended "$command"
+[ "$status" = 17 ] || fail_test "a run without its store ended with $status: $(cat run.err)"
+last=$(cat beat)
+[ $(((${last:-0} - moved) / 1000000)) -le 10000 ] || fail_test 'it ran on behind its lease'

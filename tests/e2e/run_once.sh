@@ -72,6 +72,7 @@ for limit in 0 50 4095 4096; do
 done
 [ "$(wc -l <runs)" = 4 ] || fail_test "ran $(wc -l <runs) times instead of 4"
 expect_exit 2 idem run --key huge --max-output 64MiB -- sh -c 'echo ran >>runs'
+expect_exit 2 idem run --key huge --max-output 18446744073709551615 -- sh -c 'echo ran >>runs'
 [ "$(wc -l <runs)" = 4 ] || fail_test 'a limit that cannot be kept was found out too late'
 
 # --retry-failed: a failure is no result.

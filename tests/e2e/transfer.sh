@@ -61,7 +61,9 @@ for after in 0.05 0.1 0.2 0.4; do
 done
 # A file without lines is refused at once, however long it is.
 expect_exit 2 timeout 20 idem store import --store sqlite:none.db /dev/zero
-expect_text err '/dev/zero:1: not an export'
+expect_text err '/dev/zero is no regular file'
+expect_exit 2 timeout 20 idem store import --store sqlite:none.db - </dev/zero
+expect_text err '-:1: not an export'
 rm -f large*
 
 # An export of every kind of record, made here: the format is what the documents say it is.

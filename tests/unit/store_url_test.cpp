@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "idem/redacted.hpp"
+
 namespace idem {
 namespace {
 
@@ -41,6 +43,16 @@ TEST(StoreUrl, NeverShowsAPassword) {
   EXPECT_EQ(StoreUrl::parse("redis://u:secret@h:1/0")->redacted(), "redis://u:***@h:1/0");
   EXPECT_EQ(StoreUrl::parse("redis://:secret@h")->redacted(), "redis://:***@h");
   EXPECT_EQ(StoreUrl::parse("redis://secret@h")->redacted(), "redis://***@h");
+  EXPECT_EQ(StoreUrl::parse("redis://h?passwd=secret")->redacted(), "redis://h?passwd=***");
+  for (const char* const url :
+       {"tiered:?front=redis%3A%2F%2Fu%3Asecret%2Fa%40h&back=memory%3A",
+        "tiered:?front=redis%3A%2F%2Fu%3Asecret%40h%3Ax&back=memory%3A",
+        "tiered:?front=tiered%3A%3Ffront%3Dredis%253A%252F%252Fu%253Asecret%2540h%26back%3Da%3A",
+        "redis://u:secret/a@h", "redis://u:secret@h:x", "redis://u:secret@h/%zz", "u:secret@h"}) {
+    EXPECT_EQ(redacted(url).find("secret"), std::string::npos) << redacted(url);
+  }
+  EXPECT_EQ(redacted("10s"), "10s");
+  EXPECT_EQ(redacted("a:b"), "a:b");
   const auto nested = StoreUrl::parse("tiered:?front=redis%3A%2F%2F%3Asecret%40h&back=memory%3A");
   EXPECT_EQ(nested->redacted().find("secret"), std::string::npos);
   EXPECT_EQ(StoreUrl::parse("redis:/u:secret@h")->redacted(), "redis:***@h");

@@ -43,8 +43,9 @@ inline BeastResponse to_beast(Response response, unsigned http_version, bool kee
   if (response.status != 204 && response.status != 304) out.body() = std::move(response.body);
   out.keep_alive(keep_alive);
   out.prepare_payload();
-  // RFC 9110 §8.6.
-  if (response.status == 204) out.erase(boost::beast::http::field::content_length);
+  // RFC 9110 §8.6: of a 304 it would be the length of a body that is not sent.
+  if (response.status == 204 || response.status == 304)
+    out.erase(boost::beast::http::field::content_length);
   return out;
 }
 
