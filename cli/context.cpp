@@ -16,10 +16,10 @@ namespace idem::cli {
 
 StoreChoice named_store(const Context& context) {
   if (!context.store_url.empty())
-    return {context.store_url, "--store " + redacted(context.store_url)};
+    return {context.store_url, "--store " + redacted_url(context.store_url)};
   const char* from_environment = std::getenv("IDEM_STORE");
   if (from_environment == nullptr || *from_environment == '\0') return {};
-  return {from_environment, "IDEM_STORE=" + redacted(from_environment)};
+  return {from_environment, "IDEM_STORE=" + redacted_url(from_environment)};
 }
 
 StoreChoice chosen_store(const Context& context) {

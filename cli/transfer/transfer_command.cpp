@@ -175,7 +175,7 @@ ExitCode transfer(const EachPortion& source, IdempotencyStore& target, const Sto
     if (!told.empty()) answer["differences"] = told;
     print_document(answer);
   } else {
-    print_text(to_text(answer, "into " + redacted(choice.url)));
+    print_text(to_text(answer, "into " + redacted_url(choice.url)));
     for (const std::string& difference : told)
       fmt::print(stderr, "idem: {}\n", printable(difference));
   }
@@ -234,8 +234,8 @@ ExitCode import_file(const Options& options, Context& context) {
 ExitCode migrate(const Options& options, Context& context) {
   if (same_store(options.from, options.to))
     throw Failure::usage("--from and --to are the same store");
-  const StoreChoice from{options.from, "--from " + redacted(options.from)};
-  const StoreChoice to{options.to, "--to " + redacted(options.to)};
+  const StoreChoice from{options.from, "--from " + redacted_url(options.from)};
+  const StoreChoice to{options.to, "--to " + redacted_url(options.to)};
   const StorePtr old = open_existing_store(from);
   const StorePtr target = open_lasting_store(to);
   const EachPortion source = [&](const std::function<void(Portion &&)>& each) {

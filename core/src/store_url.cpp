@@ -141,7 +141,10 @@ std::string redacted(std::string_view text) {
   const bool has_colon = text.find(':') != std::string_view::npos;
   const bool may_be_url = text.find('@') != std::string_view::npos ||
                           (has_colon && text.find_first_of("/%?") != std::string_view::npos);
-  if (!may_be_url) return std::string(text);
+  return may_be_url ? redacted_url(text) : std::string(text);
+}
+
+std::string redacted_url(std::string_view text) {
   if (const auto url = StoreUrl::parse(text)) return url->redacted();
   return std::string(text.substr(0, text.find(':') + 1)) + "...";
 }
