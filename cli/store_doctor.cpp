@@ -49,10 +49,16 @@ std::string text_of(const Findings& findings) {
   return text;
 }
 
+// What to do about a record that could not be read: only a damaged one is ever to be deleted.
+std::string remedy_of(const Error& error) {
+  if (error.code == errc::corrupt)
+    return "put back a backup, or delete that record by the store's own means";
+  return "once the store answers, look again: idem store doctor --records   (nothing says that a "
+         "record is damaged)";
+}
+
 // Reads every record: damage shows when it is read, and a claim is the wrong moment for that.
 Finding look_at_records(const StoreChoice& choice) {
-  constexpr const char* kRemedy =
-      "put back a backup, or delete that record by the store's own means";
   OpenOptions options;
   options.create = false;
   const auto store = open(choice.url, options);
@@ -66,7 +72,8 @@ Finding look_at_records(const StoreChoice& choice) {
     const auto page = (*store)->list(query);
     if (!page)
       return {Finding::Severity::bad, "records",
-              fmt::format("after {} that are whole: {}", read, page.error().message), kRemedy};
+              fmt::format("after {} that are whole: {}", read, page.error().message),
+              remedy_of(page.error())};
     read += page->items.size();
     query.cursor = page->cursor;
   } while (!query.cursor.empty());

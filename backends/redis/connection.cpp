@@ -330,7 +330,7 @@ void Connection::take_replies() {
   }
 }
 
-void Connection::take_reply(Reply reply) {
+void Connection::take_reply(Reply&& reply) {
   Due& due = in_flight_.front();
   if (due.exchange && !due.exchange->take(std::move(reply))) return;
   const Due answered = std::move(due);

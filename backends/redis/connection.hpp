@@ -92,7 +92,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void send_out();
   void read();
   void take_replies();
-  void take_reply(Reply reply);
+  void take_reply(Reply&& reply);
   void end(ExchangePtr exchange, Error error = {});
   void lost(Error why);
   void pause_before_next_try();

@@ -85,6 +85,7 @@ void Courier::run(std::span<Command> commands) {
   Round round;
   round.deadline = system_clock().now() + options_.timeout.micros();
   round.by_text = has_repeated_key(commands);
+  round.open.reserve(commands.size());
   for (Command& command : commands) round.open.push_back(&command);
   if (options_.cluster && stale_.exchange(false)) {
     const Micros half = options_.timeout.micros() / 2;
@@ -109,12 +110,14 @@ void Courier::run(std::span<Command> commands) {
 void Courier::post(Round& round) {
   round.trips.clear();
   for (Command* command : round.open) {
-    const ConnectionPtr connection = command->on ? command->on : router_.route(command->key);
+    const ConnectionPtr connection =
+        command->on ? command->on : router_.route(command->belongs_to());
     auto trip = std::find_if(round.trips.begin(), round.trips.end(), [&](const Trip& candidate) {
       return candidate.connection == connection;
     });
     if (trip == round.trips.end()) {
       trip = round.trips.insert(round.trips.end(), Trip{connection, {}, {}, nullptr});
+      if (!options_.cluster) trip->stops.reserve(round.open.size());
     }
     trip->stops.push_back({command, round.asking.contains(command) ? 1U : 0U});
   }
@@ -188,7 +191,7 @@ bool Courier::retry(Command& command, Trip& trip, Round& round) {
     case ReplyErrorKind::moved:
       if (!cluster) break;
       if (const auto to = router_.at(what.endpoint, trip.connection->name())) {
-        router_.move_slot(slot_of(command.key), to);
+        router_.move_slot(slot_of(command.belongs_to()), to);
         round.asking.erase(&command);
         command.on = nullptr;
         stale_ = true;

@@ -20,7 +20,7 @@ struct Command {
   const Script* script = nullptr;  // null: a plain command, its name is arguments[0]
   boost::container::small_vector<std::string, 6> arguments;
   std::string_view wire;    // if not empty: what is sent, instead of the above; borrowed
-  Claim claim;              // of wire, if that is `SET key value NX GET`
+  Claim claim;              // of wire: `SET key value NX GET`, with the key that belongs to it
   ConnectionPtr on;         // where to; null: where the key belongs
   bool writes = false;      // waits for the replicas, if the options want it
   bool tells_time = false;  // asks the server for its time, behind the trip's commands
@@ -32,6 +32,9 @@ struct Command {
   Time served_at{};  // tells_time, not failed(): the server's clock, right after the command
 
   [[nodiscard]] bool failed() const { return error.code != errc{}; }
+  [[nodiscard]] std::string_view belongs_to() const {
+    return wire.empty() ? std::string_view(key) : wire.substr(claim.key_at, claim.key_bytes);
+  }
 };
 
 // Thread safe.

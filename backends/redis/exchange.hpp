@@ -102,7 +102,7 @@ class Exchange {
     return true;
   }
   // True: that was the last one.
-  bool take(Reply reply) {
+  bool take(Reply&& reply) {
     for (std::size_t i = 0; i < riders_.size(); ++i) (void)riders_[i]->take(behind_this(reply));
     replies_.push_back(std::move(reply));
     return replies_.size() == commands_;

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstring>
 #include <initializer_list>
-#include <memory>
 
 namespace idem::redis {
 namespace {
@@ -17,20 +16,36 @@ constexpr std::size_t kTagBytes = 16;
 constexpr std::size_t kTailBytes = kResultAt - kTailAt;
 constexpr std::uint16_t kTombstoneFlag = 1;
 
-using Hash = std::array<unsigned char, EVP_MAX_MD_SIZE>;
+// One algorithm, made ready once per thread: fetching it, making a context and turning a context
+// over to another algorithm cost more than hashing a record.
+class Hasher {
+ public:
+  using Hash = std::array<unsigned char, EVP_MAX_MD_SIZE>;
 
-Hash hash_of(const EVP_MD* kind, std::initializer_list<std::string_view> parts) {
-  // Fetching an algorithm and making a context cost more than hashing a record.
-  thread_local const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
-                                                                                EVP_MD_CTX_free);
-  Hash hash{};
-  EVP_DigestInit_ex(context.get(), kind, nullptr);
-  for (const std::string_view part : parts) {
-    EVP_DigestUpdate(context.get(), part.data(), part.size());
+  explicit Hasher(const char* name)
+      : kind_(EVP_MD_fetch(nullptr, name, nullptr)), context_(EVP_MD_CTX_new()) {}
+  Hasher(const Hasher&) = delete;
+  Hasher& operator=(const Hasher&) = delete;
+  ~Hasher() {
+    EVP_MD_CTX_free(context_);
+    EVP_MD_free(kind_);
   }
-  EVP_DigestFinal_ex(context.get(), hash.data(), nullptr);
-  return hash;
-}
+
+  // Good until the next call.
+  const Hash& operator()(std::initializer_list<std::string_view> parts) {
+    EVP_DigestInit_ex(context_, kind_, nullptr);
+    for (const std::string_view part : parts) {
+      EVP_DigestUpdate(context_, part.data(), part.size());
+    }
+    EVP_DigestFinal_ex(context_, hash_.data(), nullptr);
+    return hash_;
+  }
+
+ private:
+  EVP_MD* kind_;
+  EVP_MD_CTX* context_;
+  Hash hash_{};
+};
 
 using Digest = std::array<char, kDigestBytes>;
 using Tag = std::array<char, kTagBytes>;
@@ -47,17 +62,16 @@ Digest digest_of(std::string_view storage_name, std::string_view tail, std::stri
   char* const end = std::to_chars(length, length + sizeof(length) - 1, storage_name.size()).ptr;
   *end = ':';
   const std::string_view before(length, static_cast<std::size_t>(end + 1 - length));
-  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  const Hash hash = hash_of(sha256, {before, storage_name, tail, result});
+  thread_local Hasher sha256("SHA256");
   Digest digest;
-  std::copy_n(hash.begin(), digest.size(), digest.begin());
+  std::copy_n(sha256({before, storage_name, tail, result}).begin(), digest.size(), digest.begin());
   return digest;
 }
 
 Tag tag_of(std::string_view head, std::string_view digest) {
   constexpr char kDigits[] = "0123456789abcdef";
-  static const EVP_MD* const sha1 = EVP_MD_fetch(nullptr, "SHA1", nullptr);
-  const Hash hash = hash_of(sha1, {head, digest});
+  thread_local Hasher sha1("SHA1");
+  const Hasher::Hash& hash = sha1({head, digest});
   Tag tag;
   for (std::size_t i = 0; i < kTagBytes / 2; ++i) {
     tag[2 * i] = kDigits[hash[i] >> 4];
@@ -66,11 +80,10 @@ Tag tag_of(std::string_view head, std::string_view digest) {
   return tag;
 }
 
-// Fills an array from its front.
-template <std::size_t N>
+// Fills bytes from their front.
 class Writer {
  public:
-  explicit Writer(std::array<char, N>& out) : at_(out.data()) {}
+  explicit Writer(char* out) : at_(out) {}
   template <class Unsigned>
   void put(Unsigned value) {
     for (std::size_t i = 0; i < sizeof(value); ++i) {
@@ -83,6 +96,7 @@ class Writer {
   void put(const std::array<std::uint8_t, M>& bytes) {
     at_ = std::copy(bytes.begin(), bytes.end(), at_);
   }
+  void put(std::string_view bytes) { at_ = std::copy(bytes.begin(), bytes.end(), at_); }
 
  private:
   char* at_;
@@ -92,7 +106,7 @@ using Tail = std::array<char, kTailBytes>;
 
 Tail tail_of(const Draft& draft) {
   Tail tail;
-  Writer writer(tail);
+  Writer writer(tail.data());
   writer.put(static_cast<std::uint8_t>(draft.status));
   writer.put(static_cast<std::uint8_t>(draft.fail_kind));
   writer.put(static_cast<std::uint16_t>(draft.tombstone ? kTombstoneFlag : 0));
@@ -162,38 +176,34 @@ result<Head> decode_head(std::string_view bytes) {
 
 void append_record(std::string& out, const Head& head, std::string_view storage_name,
                    const Draft& draft) {
-  std::array<char, kHeadBytes> bytes;
-  Writer writer(bytes);
+  std::array<char, kResultAt> bytes;
+  Writer writer(bytes.data());
+  writer.put(kRecordMark);
   writer.put(head.now);
   writer.put(head.version);
   writer.put(head.create_time);
   writer.put(head.expires_at);
   const Tail tail = tail_of(draft);
   const Digest digest = digest_of(storage_name, view(tail), draft.result);
-  out += kRecordMark;
+  writer.put(view(tag_of({bytes.data() + kHeadAt, kHeadBytes}, view(digest))));
+  writer.put(view(digest));
+  writer.put(view(tail));
   out += view(bytes);
-  out += view(tag_of(view(bytes), view(digest)));
-  out += view(digest);
-  out += view(tail);
   out += draft.result;
 }
 
-result<Record> decode_record(std::string_view storage_name, std::string_view stored) {
+result<Record> decode_header(std::string_view stored) {
   if (stored.size() < kResultAt) return corrupt("it is too short");
-  if (stored.substr(0, kRecordMark.size()) != kRecordMark) return corrupt("it has another format");
+  if (!stored.starts_with(kRecordMark)) return corrupt("it has another format");
   const std::string_view digest = stored.substr(kDigestAt, kDigestBytes);
   const std::string_view head_bytes = stored.substr(kHeadAt, kHeadBytes);
   if (stored.substr(kTagAt, kTagBytes) != view(tag_of(head_bytes, digest))) {
     return corrupt("its head was changed");
   }
-  const std::string_view tail = stored.substr(kTailAt, kTailBytes);
-  if (digest != view(digest_of(storage_name, tail, stored.substr(kResultAt)))) {
-    return corrupt("it was changed, or written under another key");
-  }
   const auto head = decode_head(head_bytes);
   if (!head) return head.error();
 
-  Reader in(tail);
+  Reader in(stored.substr(kTailAt, kTailBytes));
   Draft draft;
   const auto status = in.take<std::uint8_t>();
   const auto fail_kind = in.take<std::uint8_t>();
@@ -211,9 +221,20 @@ result<Record> decode_record(std::string_view storage_name, std::string_view sto
   draft.retry_after = in.micros();
   in.bytes(draft.owner.bytes);
   in.bytes(draft.request_hash.bytes);
-  draft.result = stored.substr(kResultAt);
   Record record = record_of(draft, *head);
   if (const std::string_view damage = damage_of(record); !damage.empty()) return corrupt(damage);
+  return record;
+}
+
+result<Record> decode_record(std::string_view storage_name, std::string_view stored) {
+  auto record = decode_header(stored);
+  if (!record) return record;
+  const std::string_view result = stored.substr(kResultAt);
+  if (stored.substr(kDigestAt, kDigestBytes) !=
+      view(digest_of(storage_name, stored.substr(kTailAt, kTailBytes), result))) {
+    return corrupt("it was changed, or written under another key");
+  }
+  record->result = result;
   return record;
 }
 
@@ -224,9 +245,13 @@ bool is_floor(std::string_view stored) {
 
 Record record_of(const Draft& draft, const Head& head) {
   Record record;
+  record_of(draft, head, record);
+  return record;
+}
+
+void record_of(const Draft& draft, const Head& head, Record& record) {
   idem::record_of(draft, head.version, head.now, head.create_time, record);
   record.expires_at = head.expires_at;
-  return record;
 }
 
 }  // namespace idem::redis

@@ -5,11 +5,10 @@
 //
 //   offset  bytes
 //        0      3  "IR1": a record of format 1 ("IT1": a floor, see below)
-//        3     32  head: now, version, create_time, expires_at        written by the server's
-//        script
-//       35     16  tag: first 16 hex digits of SHA-1(head, digest)    written by the server's
-//       script 51      8  digest: first 8 bytes of SHA-256(storage name, tail) 59     80  tail:
-//       status, fail_kind, flags, 0, attempt (4), fence (8; 0: the version),
+//        3     32  head: now, version, create_time, expires_at; by the server's script
+//       35     16  tag: first 16 hex digits of SHA-1(head, digest); by the server's script
+//       51      8  digest: first 8 bytes of SHA-256(storage name, tail, result)
+//       59     80  tail: status, fail_kind, flags, 0, attempt (4), fence (8; 0: the version),
 //                  lease (8), retry_after (8), owner (16), request_hash (32)
 //      139      …  result
 //
@@ -59,6 +58,11 @@ void append_record(std::string& out, const Head& head, std::string_view storage_
   return kResultAt + draft.result.size();
 }
 
+// A stored string without its result, or the first kResultAt bytes of one: the record with an empty
+// result. errc::corrupt if it is none or its head was changed; whether the rest was is seen only
+// with the result, by decode_record().
+[[nodiscard]] result<Record> decode_header(std::string_view stored);
+
 // errc::corrupt if any bit is not as it was written under this name.
 [[nodiscard]] result<Record> decode_record(std::string_view storage_name, std::string_view stored);
 
@@ -67,5 +71,6 @@ void append_record(std::string& out, const Head& head, std::string_view storage_
 
 // The record that a written draft has become.
 [[nodiscard]] Record record_of(const Draft& draft, const Head& head);
+void record_of(const Draft& draft, const Head& head, Record& record);
 
 }  // namespace idem::redis

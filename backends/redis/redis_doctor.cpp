@@ -183,8 +183,9 @@ void look_at_opening(RedisOptions options, Findings& findings) {
       if (warning.find("replicas confirm") != std::string::npos)
         findings.push_back({Severity::bad, "wait_replicas", warning,
                             "start the replicas, or ask for fewer with wait_replicas"});
-      if (warning.find("SCAN") != std::string::npos)
-        findings.push_back({Severity::warn, "rights", warning, "ACL SETUSER ... +scan"});
+      if (warning.find("is forbidden: sweep") != std::string::npos)
+        findings.push_back(
+            {Severity::warn, "rights", warning, "ACL SETUSER ... +scan +strlen +getrange"});
     }
   }
 }

@@ -65,10 +65,13 @@ struct Sent {
 constexpr std::size_t kSetBytes = 80;
 constexpr std::size_t kRecordBytes = redis::kResultAt;
 
+// What stands around the key, the record and the expiry: the same each time.
+constexpr std::string_view kSetBegin = "*7\r\n$3\r\nSET\r\n";
+constexpr std::string_view kSetWords = "\r\n$2\r\nNX\r\n$3\r\nGET\r\n$2\r\nPX\r\n";
+
 void append_set(std::string& wire, const Parts& parts, Sent& sent, std::string_view key) {
   const Draft& draft = sent.op->draft;
-  redis::begin_command(wire, 7);
-  redis::append_argument(wire, "SET");
+  wire += kSetBegin;
   redis::append_argument(wire, key);
   sent.claim.key_at = wire.size() - redis::kLineEnd.size() - key.size() - sent.wire_from;
   sent.claim.key_bytes = key.size();
@@ -76,17 +79,8 @@ void append_set(std::string& wire, const Parts& parts, Sent& sent, std::string_v
   sent.claim.value_at = wire.size() - sent.wire_from;
   sent.claim.value_bytes = redis::record_bytes(draft);
   redis::append_record(wire, sent.head, sent.name_in(key), draft);
-  wire += redis::kLineEnd;
-  for (const std::string_view word : {"NX", "GET", "PX"}) redis::append_argument(wire, word);
+  wire += kSetWords;
   redis::append_argument(wire, parts.expiry_ms(draft.keep));
-}
-
-Command set_command(std::string key) {
-  Command command;
-  command.key = std::move(key);
-  command.writes = true;
-  command.tells_time = true;
-  return command;
 }
 
 bool well_dated(const Sent& sent, Time now) {
@@ -110,7 +104,7 @@ void take_set_reply(const Command& command, const Sent& sent, bool virtual_time,
   answer.now = virtual_time ? sent.head.now : command.served_at;
   if (command.reply.type == Reply::Type::nil) {
     answer.state = Answer::State::written;
-    answer.held = redis::record_of(sent.op->draft, sent.head);
+    redis::record_of(sent.op->draft, sent.head, answer.held);
     if (!virtual_time && !well_dated(sent, answer.now)) unfinished.redate.push_back(&sent);
     return;
   }
@@ -118,7 +112,7 @@ void take_set_reply(const Command& command, const Sent& sent, bool virtual_time,
     unfinished.scripts.push_back(sent.op);
     return;
   }
-  auto record = redis::decode_record(sent.name_in(command.key), command.reply.text);
+  auto record = redis::decode_record(sent.name_in(command.belongs_to()), command.reply.text);
   if (!record) return redis::fail_answer(answer, record.error());
   answer.state = Answer::State::stands;
   answer.held = std::move(*record);
@@ -153,6 +147,7 @@ class Guesses {
   [[nodiscard]] bool virtual_time() const { return virtual_time_; }
   [[nodiscard]] std::optional<Time> at(std::string_view key) {
     if (virtual_time_) return here_;
+    if (!parts_.options.cluster && !guesses_.empty()) return guesses_.front().second;
     const redis::ConnectionPtr server = parts_.router.route(key);
     for (const auto& [known, guess] : guesses_) {
       if (known == server.get()) return guess;
@@ -179,12 +174,13 @@ void RedisStore::insert(std::span<Insert> ops) {
   boost::container::small_vector<Command, 1> commands;
   Unfinished unfinished;
   std::string wire;  // of all commands, one behind the other
+  std::string key;
   sent.reserve(ops.size());
   commands.reserve(ops.size());
   for (Insert& op : ops) {
     if (!redis::fits(op.draft, op.answer)) continue;
     const std::string name = storage_name(op.key);
-    std::string key = parts.redis_key(name);
+    parts.redis_key(name, key);
     const auto now = guesses.at(key);
     if (!now) {
       unfinished.scripts.push_back(&op);
@@ -196,12 +192,13 @@ void RedisStore::insert(std::span<Insert> ops) {
         {&op, name.size(), {*now, version, *now, *now + op.draft.keep}, wire.size(), {}});
     if (wire.empty()) wire.reserve(ops.size() * (kSetBytes + key.size() + kRecordBytes));
     append_set(wire, parts, sent.back(), key);
-    commands.push_back(set_command(std::move(key)));
   }
   for (std::size_t i = 0; i < sent.size(); ++i) {
     const std::size_t end = i + 1 < sent.size() ? sent[i + 1].wire_from : wire.size();
-    commands[i].wire = std::string_view(wire).substr(sent[i].wire_from, end - sent[i].wire_from);
-    commands[i].claim = sent[i].claim;
+    Command& command = commands.emplace_back();
+    command.wire = std::string_view(wire).substr(sent[i].wire_from, end - sent[i].wire_from);
+    command.claim = sent[i].claim;
+    command.writes = command.tells_time = true;
   }
   if (!commands.empty()) parts.courier.run({commands.data(), commands.size()});
   for (std::size_t i = 0; i < sent.size(); ++i) {

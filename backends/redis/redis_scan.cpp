@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::size_t kPageOfNames = 500;
 constexpr std::size_t kPageOfRecords = 64;
+// What a listing reads in one trip must fit its deadline: records up to this size come many at a
+// time, larger ones alone. A page ends behind so many bytes of results.
+constexpr std::size_t kBytesTogether = std::size_t{64} << 10;
+constexpr std::size_t kBytesPerPage = std::size_t{8} << 20;
 // What Redis itself takes for a key with an expiry, on 64 bits: entries, headers, slack.
 constexpr std::uint64_t kBytesPerKey = 136;
 
@@ -27,13 +31,12 @@ std::string pattern_of(std::string_view prefix) {
   return pattern + "*";
 }
 
-// The record without its result, as the script `head` tells it.
+// What the script `peek` says of a name.
 struct Glance {
   Time now{};
-  std::uint64_t bytes = 0;
-  Status status{};
-  Time expires_at{};
-  bool is_record = false;
+  std::uint64_t bytes = 0;  // of the record
+  std::string_view stored;  // it, or its first kResultAt bytes; in the command's reply
+  [[nodiscard]] bool whole() const { return stored.size() == bytes; }
 };
 
 std::uint64_t number_at(std::string_view text, std::size_t at) {
@@ -44,32 +47,49 @@ std::uint64_t number_at(std::string_view text, std::size_t at) {
   return number;
 }
 
-Glance glance_at(std::string_view text) {
-  Glance glance;
+// nullopt: there is no record.
+std::optional<Glance> glance_at(const redis::Command& peek) {
   constexpr std::size_t kStoredAt = 1 + 8 + 8;
-  if (text.size() < kStoredAt + redis::kResultAt || text.front() != 'S') return glance;
-  const std::string_view stored = text.substr(kStoredAt);
-  const auto head = redis::decode_head(stored.substr(redis::kHeadAt, redis::kHeadBytes));
-  if (!stored.starts_with(redis::kRecordMark) || !head) return glance;
-  glance.now = Time(Micros(static_cast<std::int64_t>(number_at(text, 1))));
-  glance.bytes = number_at(text, 9);
-  glance.status = static_cast<Status>(stored[redis::kTailAt]);
-  glance.expires_at = head->expires_at;
-  glance.is_record = true;
-  return glance;
+  const std::string_view text = peek.reply.text;
+  if (text.size() < kStoredAt || text.front() != 'S') return std::nullopt;
+  return Glance{Time(Micros(static_cast<std::int64_t>(number_at(text, 1)))), number_at(text, 9),
+                text.substr(kStoredAt)};
 }
 
-result<std::vector<Glance>> glances(redis::Parts& impl, std::span<const std::string> names) {
+// Those of up to `bytes` come whole, of the others the header.
+std::vector<redis::Command> peek(redis::Parts& impl, std::span<const std::string> names,
+                                 std::size_t bytes) {
   std::vector<redis::Command> commands;
+  commands.reserve(names.size());
   for (const std::string& name : names) {
-    commands.push_back(impl.command(name, redis::scripts().head));
+    commands.push_back(impl.command(name, redis::scripts().peek));
+    commands.back().arguments.push_back(std::to_string(bytes));
   }
   impl.courier.run(commands);
-  std::vector<Glance> out;
-  for (const redis::Command& command : commands) {
-    // A stranger's key of another type under our prefix is none of our business here.
+  return commands;
+}
+
+// A record without its result, and what it takes as a whole.
+struct Header {
+  Record record;
+  Time now{};
+  std::uint64_t bytes = 0;
+};
+
+// nullopt: no record, or a damaged one, or a stranger's key of another type under our prefix, which
+// is none of our business here.
+result<std::vector<std::optional<Header>>> headers(redis::Parts& impl,
+                                                   std::span<const std::string> names) {
+  std::vector<std::optional<Header>> out;
+  out.reserve(names.size());
+  for (const redis::Command& command : peek(impl, names, redis::kResultAt)) {
     if (command.failed() && command.error.code != errc::corrupt) return command.error;
-    out.push_back(command.failed() ? Glance{} : glance_at(command.reply.text));
+    std::optional<Header>& header = out.emplace_back();
+    const auto glance = command.failed() ? std::nullopt : glance_at(command);
+    if (!glance) continue;
+    if (auto record = redis::decode_header(glance->stored)) {
+      header = Header{std::move(*record), glance->now, glance->bytes};
+    }
   }
   return out;
 }
@@ -77,12 +97,12 @@ result<std::vector<Glance>> glances(redis::Parts& impl, std::span<const std::str
 // Removes those of `names` that are expired, at most `limit`; how many.
 result<std::uint64_t> sweep_page(redis::Parts& impl, std::span<const std::string> names,
                                  std::size_t limit) {
-  const auto seen = glances(impl, names);
+  const auto seen = headers(impl, names);
   if (!seen) return seen.error();
   std::vector<redis::Command> commands;
   for (std::size_t i = 0; i < names.size() && commands.size() < limit; ++i) {
-    const Glance& glance = (*seen)[i];
-    if (!glance.is_record || glance.now < glance.expires_at) continue;
+    const std::optional<Header>& header = (*seen)[i];
+    if (!header || !header->record.expired(header->now)) continue;
     commands.push_back(impl.command(names[i], redis::scripts().sweep));
     commands.back().arguments.push_back(impl.floor_ms());
   }
@@ -95,6 +115,67 @@ result<std::uint64_t> sweep_page(redis::Parts& impl, std::span<const std::string
   }
   return freed;
 }
+
+// Fills a page with what the query selects.
+class Listing {
+ public:
+  Listing(RedisStore& store, redis::Parts& impl, const ListQuery& query, Page& page)
+      : store_(store), impl_(impl), query_(query), page_(page) {}
+
+  // True: the page is full, and goes on behind last(). A record that cannot be read is an error: a
+  // listing without it would be a copy without it. Only of a large one that the query leaves out,
+  // nothing but the header is read.
+  result<bool> add(std::span<const std::string> names) {
+    const std::vector<redis::Command> seen = peek(impl_, names, kBytesTogether);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto full = add(names[i], seen[i]);
+      if (full && !*full) continue;
+      if (full) return true;
+      Error error = full.error();
+      error.message = "key '" + parse_storage_name(names[i])->key + "': " + error.message;
+      return error;
+    }
+    return false;
+  }
+
+  [[nodiscard]] const std::string& last() const { return last_; }
+
+ private:
+  result<bool> add(const std::string& name, const redis::Command& seen) {
+    if (seen.failed()) return seen.error;
+    const auto glance = glance_at(seen);
+    if (!glance) return false;
+    page_.now = std::max(page_.now, glance->now);
+    auto record = glance->whole() ? redis::decode_record(name, glance->stored)
+                                  : redis::decode_header(glance->stored);
+    if (!record) return record.error();
+    Key key = *parse_storage_name(name);
+    if (!selects(query_, key, *record, glance->now)) return false;
+    if (page_.items.size() == query_.limit || bytes_ >= kBytesPerPage) return true;
+    if (!glance->whole()) {
+      Load load{key, {}};
+      store_.load({&load, 1});
+      if (load.answer.state == Answer::State::failed) return load.answer.error;
+      page_.now = std::max(page_.now, load.answer.now);
+      if (load.answer.state != Answer::State::stands ||
+          !selects(query_, key, load.answer.held, load.answer.now)) {
+        return false;
+      }
+      record = std::move(load.answer.held);
+    }
+    bytes_ += record->result.size();
+    last_ = name;
+    page_.items.push_back({std::move(key), std::move(*record)});
+    return false;
+  }
+
+  RedisStore& store_;
+  redis::Parts& impl_;
+  const ListQuery& query_;
+  Page& page_;
+  std::size_t bytes_ = 0;  // of the page's results
+  std::string last_;       // the name of its last item
+};
 
 }  // namespace
 
@@ -184,35 +265,16 @@ result<Page> RedisStore::list(const ListQuery& query) {
                              std::upper_bound(names.begin(), names.end(), after) - names.begin());
 
   Page page;
-  std::string last;
+  Listing listing(*this, *impl_, query, page);
   while (at < names.size()) {
-    std::vector<Key> keys;
-    for (; at < names.size() && keys.size() < kPageOfRecords; ++at) {
-      auto key = parse_storage_name(names[at]);
-      if (key) keys.push_back(std::move(*key));
+    const std::size_t count = std::min(kPageOfRecords, names.size() - at);
+    const auto full = listing.add({names.data() + at, count});
+    if (!full) return full.error();
+    if (*full) {
+      if (!listing.last().empty()) page.cursor = impl_->snapshot_id + ":" + listing.last();
+      return page;
     }
-    std::vector<Load> loads(keys.size());
-    for (std::size_t i = 0; i < keys.size(); ++i) loads[i].key = keys[i];
-    load(loads);
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      Answer& answer = loads[i].answer;
-      if (answer.state == Answer::State::failed) {
-        // A listing without it would be a copy without it.
-        answer.error.message = "key '" + keys[i].key + "': " + answer.error.message;
-        return answer.error;
-      }
-      page.now = answer.now;
-      if (answer.state != Answer::State::stands ||
-          !selects(query, keys[i], answer.held, answer.now)) {
-        continue;
-      }
-      if (page.items.size() == query.limit) {
-        if (!last.empty()) page.cursor = impl_->snapshot_id + ":" + last;
-        return page;
-      }
-      last = storage_name(keys[i]);
-      page.items.push_back({std::move(keys[i]), std::move(answer.held)});
-    }
+    at += count;
   }
   impl_->snapshot_id.clear();
   std::vector<std::string>().swap(impl_->snapshot);
@@ -233,16 +295,17 @@ result<StoreStats> RedisStore::stats() {
   for (std::size_t at = 0; at < names->size(); at += kPageOfNames) {
     const std::size_t count = std::min(kPageOfNames, names->size() - at);
     const std::span<const std::string> page(names->data() + at, count);
-    const auto seen = glances(*impl_, page);
+    const auto seen = headers(*impl_, page);
     if (!seen) return seen.error();
     for (std::size_t i = 0; i < count; ++i) {
-      const Glance& glance = (*seen)[i];
-      if (!glance.is_record) continue;
-      if (glance.status == Status::processing) ++stats.processing;
-      if (glance.status == Status::success) ++stats.success;
-      if (glance.status == Status::failed) ++stats.failed;
-      if (glance.now >= glance.expires_at) ++stats.expired;
-      stats.bytes += glance.bytes + page[i].size() + impl_->options.prefix.size() + kBytesPerKey;
+      const std::optional<Header>& header = (*seen)[i];
+      if (!header) continue;
+      const Status status = header->record.status;
+      if (status == Status::processing) ++stats.processing;
+      if (status == Status::success) ++stats.success;
+      if (status == Status::failed) ++stats.failed;
+      if (header->record.expired(header->now)) ++stats.expired;
+      stats.bytes += header->bytes + page[i].size() + impl_->options.prefix.size() + kBytesPerKey;
     }
   }
   return stats;

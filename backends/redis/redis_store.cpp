@@ -51,10 +51,15 @@ redis::Parts::Parts(RedisOptions opened_with, std::unique_ptr<boost::asio::ssl::
 }
 
 std::string redis::Parts::redis_key(std::string_view storage_name) const {
-  std::string key = options.prefix;
-  if (storage_name.find('{') != std::string_view::npos) key += "{}";
-  key += storage_name;
+  std::string key;
+  redis_key(storage_name, key);
   return key;
+}
+
+void redis::Parts::redis_key(std::string_view storage_name, std::string& out) const {
+  out = options.prefix;
+  if (storage_name.find('{') != std::string_view::npos) out += "{}";
+  out += storage_name;
 }
 
 std::optional<std::string> redis::Parts::storage_name_of(std::string_view key) const {

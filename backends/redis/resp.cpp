@@ -10,11 +10,11 @@ constexpr std::size_t kReadBytesMin = std::size_t{16} << 10;
 constexpr std::size_t kReadBytesMax = std::size_t{1} << 20;
 
 void append_number(std::string& out, char mark, std::size_t number) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), number).ptr;
-  out += mark;
-  out.append(digits, end);
-  out += kLineEnd;
+  char line[24];
+  line[0] = mark;
+  char* end = std::to_chars(line + 1, line + sizeof(line) - kLineEnd.size(), number).ptr;
+  end = std::copy(kLineEnd.begin(), kLineEnd.end(), end);
+  out.append(line, end);
 }
 
 Error broken(const char* what) {
@@ -167,11 +167,11 @@ result<std::optional<Reply>> ReplyReader::next() {
   const std::string_view bytes(buffer_.data() + begin_, end_ - begin_);
   if (bytes.empty() || bytes.size() < wanted_) return std::optional<Reply>();
   Parser parser(bytes);
-  Reply reply;
-  if (parser.reply(reply, 0)) {
+  std::optional<Reply> reply(std::in_place);
+  if (parser.reply(*reply, 0)) {
     begin_ += parser.position();
     wanted_ = 0;
-    return std::optional<Reply>(std::move(reply));
+    return reply;
   }
   if (parser.error() != nullptr) return broken(parser.error());
   wanted_ = parser.wanted();

@@ -95,10 +95,17 @@ if not old or (string.sub(old, 1, 3) == 'IT1' and #old == 11) then return 'A' ..
 return 'S' .. P('<I8', now) .. old
 )lua";
 
-constexpr std::string_view kHead = R"lua(
-local old = redis.call('GET', KEYS[1])
-if not old or (string.sub(old, 1, 3) == 'IT1' and #old == 11) then return 'A' .. P('<I8', now) end
-return 'S' .. P('<I8', now) .. P('<I8', #old) .. string.sub(old, 1, 139)
+// A long record is not copied as a whole, neither to Lua nor to the client.
+constexpr std::string_view kPeek = R"lua(
+local bytes = redis.call('STRLEN', KEYS[1])
+local old
+if bytes <= tonumber(ARGV[2]) then
+  old = redis.call('GET', KEYS[1])
+else
+  old = redis.call('GETRANGE', KEYS[1], 0, 138)
+end
+if not old or (string.sub(old, 1, 3) == 'IT1' and bytes == 11) then return 'A' .. P('<I8', now) end
+return 'S' .. P('<I8', now) .. P('<I8', bytes) .. old
 )lua";
 
 std::string sha1_hex(std::string_view text) {
@@ -134,7 +141,7 @@ const Scripts& scripts() {
       joined(false, kLoad),
       joined(true, kFind, kRemove, kAway),
       joined(true, kFind, kSweep, kAway),
-      joined(false, kHead),
+      joined(false, kPeek),
   };
   return all;
 }

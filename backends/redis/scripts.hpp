@@ -27,7 +27,8 @@ struct Scripts {
   Script load;
   Script remove;  // [2] floor px, [3] expected version
   Script sweep;   // [2] floor px: remove if past expires_at
-  Script head;    // 'S', then the length (8 bytes) and the record without its result
+  Script peek;    // [2] bytes: 'S', then the record's length (8 bytes) and the record, without its
+                  // result if it is longer than that
 };
 
 [[nodiscard]] const Scripts& scripts();

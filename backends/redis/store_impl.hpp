@@ -21,6 +21,7 @@ class Parts {
   // prefix + storage name. A name with a brace gets "{}" in front: to a cluster an empty hash tag
   // means "the whole key", so no user's key decides where keys of others live.
   [[nodiscard]] std::string redis_key(std::string_view storage_name) const;
+  void redis_key(std::string_view storage_name, std::string& out) const;
   // The way back; nullopt: not a record's key.
   [[nodiscard]] std::optional<std::string> storage_name_of(std::string_view redis_key) const;
 

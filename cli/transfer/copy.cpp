@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "idem/clock.hpp"
 #include "idem/state_machine.hpp"
@@ -138,7 +139,16 @@ void each_portion(IdempotencyStore& store, const std::string& from,
     const Time read_at = system_clock().now();
     query.cursor = std::move(page.cursor);
     query.limit = next_limit(query.limit, page.items);
-    each({std::move(page.items), page.now, read_at});
+    std::vector<Listed> part;
+    std::size_t bytes = 0;
+    for (Listed& item : page.items) {
+      bytes += item.record.result.size();
+      part.push_back(std::move(item));
+      if (bytes < kPortionBytes) continue;
+      each({std::exchange(part, {}), page.now, read_at});
+      bytes = 0;
+    }
+    if (!part.empty()) each({std::move(part), page.now, read_at});
   } while (!query.cursor.empty());
 }
 

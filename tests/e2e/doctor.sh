@@ -68,6 +68,11 @@ found 0 ok records '' "$redis" --records
 redis-cli -p "$port" set "$(redis-cli -p "$port" keys '*')" nonsense keepttl >/dev/null
 found 1 bad records backup "$redis" --records
 redis-cli -p "$port" flushall >/dev/null
+# Not read is not damaged: nobody is told to delete anything.
+redis-cli -p "$port" acl setuser blind on '>pw' '~*' +@all -scan >/dev/null
+found 1 bad records 'look again' "redis://blind:pw@127.0.0.1:$port" --records
+! grep -q 'delete that record' out || fail_test 'a record that was not read is to be deleted'
+redis-cli -p "$port" acl deluser blind >/dev/null
 set_to() { redis-cli -p "$port" CONFIG SET "$@" >/dev/null; }
 found 0 ok maxmemory-policy '' "$redis"
 found 0 ok appendfsync '' "$redis" --min-durability power

@@ -205,7 +205,7 @@ TEST_F(RedisRights, H42AMissingCommandOrKeyPatternIsNamedAtOpen) {
 
 TEST_F(RedisRights, H42TheDocumentedRightsAreEnough) {
   user("app", {"~idem:*", "+hello", "+ping", "+select", "+evalsha", "+eval", "+get", "+set", "+del",
-               "+time", "+scan", "+config|get"});
+               "+time", "+scan", "+strlen", "+getrange", "+config|get"});
   const auto store = open_redis("redis://app:pw@127.0.0.1:" + std::to_string(server_.port()));
   ASSERT_TRUE(store.has_value()) << store.error().message;
   EXPECT_THAT((*store)->warnings(), IsEmpty());

@@ -172,8 +172,8 @@ class IdempotencyStore {
   // and the removal are one atomic step per record. Several at once are harmless.
   virtual result<std::uint64_t> sweep(std::size_t limit) = 0;
 
-  // A page of unexpired records, in an order of the store's own. A record that neither comes nor
-  // goes meanwhile is listed exactly once over all pages. For administration, not for hot paths.
+  // A page of unexpired records, short if results are large, in the store's own order. What neither
+  // comes nor goes meanwhile is listed once over all pages. For administration, not for hot paths.
   virtual result<Page> list(const ListQuery& query) = 0;
 
   virtual result<StoreStats> stats() = 0;
