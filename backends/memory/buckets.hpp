@@ -58,6 +58,10 @@ class Buckets {
     const std::uintptr_t origin = segments_[segment].load(std::memory_order_acquire);
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(origin + std::uintptr_t{bucket} * 8);
   }
+  // Whose stretch of the list the bucket's begins in.
+  [[nodiscard]] static std::uint32_t parent(std::uint32_t bucket) {
+    return bucket & ~std::bit_floor(bucket);
+  }
   // Where a walk begins: a word in the list, and what it held.
   struct Start {
     std::atomic<std::uint64_t>* word;
@@ -70,7 +74,7 @@ class Buckets {
       const Link link(found.load());
       if (link.bits() != 0 && !link.flagged()) [[likely]]
         return {&found, link};
-      bucket &= ~std::bit_floor(bucket);
+      bucket = parent(bucket);
     }
   }
 

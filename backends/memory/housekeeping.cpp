@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "shard.hpp"
-
 namespace idem::memory {
 namespace {
 
@@ -96,13 +94,6 @@ Housekeeping::Gone Housekeeping::evict_chunk(std::uint32_t chunk, std::uint64_t 
   }
   slab_.raise_bound(chunk, bound, when);
   return gone;
-}
-
-void Housekeeping::tell(std::atomic<std::int64_t>& counter, Shard& shard, std::int64_t count,
-                        std::int64_t sign) {
-  const std::int64_t before = add_in_stripe(counter, count);
-  const std::int64_t told = (before + count) / kPerTold - before / kPerTold;
-  if (told != 0) shard.count(sign * told * kPerTold);
 }
 
 std::uint64_t Housekeeping::records() const {

@@ -12,11 +12,10 @@
 #include <cstdint>
 
 #include "idem/time.hpp"
+#include "shard.hpp"
 #include "slab.hpp"
 
 namespace idem::memory {
-
-class Shard;
 
 // Given by the store: the shard that a record in a cell belongs to.
 class ShardOf {
@@ -52,26 +51,42 @@ class Housekeeping {
   // Exact when nothing runs.
   [[nodiscard]] std::uint64_t records() const;
   // After inserts or removals, the last of them in that shard. A shard hears of every 16th of a
-  // thread's, and counts it as 16.
-  void added(Shard& shard, std::int64_t count) { tell(mine().added, shard, count, 1); }
-  void removed(Shard& shard, std::int64_t count) { tell(mine().removed, shard, count, -1); }
+  // thread's, and counts it as 16: if it grows then, by 16 buckets, the thread links one of them
+  // for each of its inserts to come. One that shares its stripe links all of them there and then.
+  void added(Shard& shard, std::uint32_t count) {
+    Stripe& stripe = mine();
+    Shard::Growth shared;
+    Shard::Growth& growth = epoch::seat_taken().alone ? stripe.growth : shared;
+    growth.go_on(count);
+    if (!is_told(stripe.added, count)) return;
+    growth.go_on(Shard::Growth::kSteps);
+    growth = shard.count(kPerTold);
+    shared.go_on(Shard::Growth::kSteps);
+  }
+  void removed(Shard& shard, std::uint32_t count) {
+    if (is_told(mine().removed, count)) static_cast<void>(shard.count(-kPerTold));
+  }
 
  private:
   static constexpr std::uint32_t kWritesPerRound = 8;
   static constexpr std::size_t kRemovalsPerRound = 32;
   static constexpr std::uint32_t kChunksPerRound = 4;
-  static constexpr std::int64_t kPerTold = 16;
+  static constexpr std::int64_t kPerTold = Buckets::kStep;
 
   // A thread's own, but for those it shares its stripe with.
   struct alignas(128) Stripe {
     std::atomic<std::uint32_t> cursor{0};
     std::atomic<std::int64_t> added{0};
     std::atomic<std::int64_t> removed{0};
+    Shard::Growth growth;  // of the thread that is alone in it
   };
   [[nodiscard]] Stripe& mine() { return stripes_[thread_stripe()]; }
   [[nodiscard]] std::size_t round(Time now);
-  static void tell(std::atomic<std::int64_t>& counter, Shard& shard, std::int64_t count,
-                   std::int64_t sign);
+  // Counts up to kPerTold; whether the shard is to hear of it.
+  [[nodiscard]] static bool is_told(std::atomic<std::int64_t>& counter, std::uint32_t count) {
+    const std::int64_t before = add_in_stripe<std::int64_t>(counter, count);
+    return (before + count) / kPerTold != before / kPerTold;
+  }
   struct Gone {
     std::size_t count = 0;
     bool met = false;  // another thread is at it too

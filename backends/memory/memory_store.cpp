@@ -163,13 +163,14 @@ class MemoryStore::Impl : memory::ShardOf {
   // their callers replace next.
   template <class Op>
   void keep_house(std::span<const Op> ops, std::uint64_t last_hash, Time now) {
-    const auto written = std::count_if(ops.begin(), ops.end(), [](const Op& op) {
-      return op.answer.state == Answer::State::written;
-    });
+    const auto written =
+        static_cast<std::uint32_t>(std::count_if(ops.begin(), ops.end(), [](const Op& op) {
+          return op.answer.state == Answer::State::written;
+        }));
     if (written == 0) return;
     if constexpr (std::is_same_v<Op, Insert>) house_.added(shard(last_hash), written);
     if constexpr (std::is_same_v<Op, Remove>) house_.removed(shard(last_hash), written);
-    credit(house_.after_writes(static_cast<std::uint32_t>(written), now));
+    credit(house_.after_writes(written, now));
   }
 
   template <class Op>

@@ -18,6 +18,7 @@ void raise(std::atomic<T>& to, T value) {
   }
 }
 
+constexpr std::uint32_t kWordsPerLine = 8;
 constexpr auto kNoMatch = [](const Cell&, std::uint32_t) { return false; };
 
 }  // namespace
@@ -317,26 +318,33 @@ bool Shard::flag_removed(const Place& place, std::uint64_t version, Time now) {
 
 // --- growing ---------------------------------------------------------------------------------
 
-void Shard::count(std::int64_t records) {
+Shard::Growth Shard::count(std::int64_t records) {
   // relaxed: a rule of thumb
   const std::int64_t now = records_.fetch_add(records, std::memory_order_relaxed) + records;
-  if (records > 0 && now > std::int64_t{buckets_.count()}) grow();
+  std::uint32_t first = 0;
+  // Twice if it is behind, since there was no memory for it, or another thread was faster; what
+  // this thread does not link then is linked by the inserts that come there.
+  for (int step = 0; step < 2 && records > 0 && now > std::int64_t{buckets_.count()}; ++step)
+    if (const std::uint32_t grown = buckets_.grow(buckets_.count()); grown != 0) first = grown;
+  if (first == 0) return {};
+  for (std::uint32_t i = 0; i < Buckets::kStep; i += kWordsPerLine) {
+    __builtin_prefetch(&buckets_.word(Buckets::parent(first) + i));
+    __builtin_prefetch(&buckets_.word(first + i), 1);
+  }
+  return {this, first};
 }
 
-// Up to twice as many buckets as records came, so that the index catches up; fetched ahead, since
-// neighbours have neighbours as parents.
-void Shard::grow() {
-  for (int step = 0; step < 2; ++step) {
-    const std::uint32_t first = buckets_.grow(buckets_.count());
-    if (first == 0) return;
-    const std::uint32_t above = first & ~std::bit_floor(first);
-    for (std::uint32_t i = 0; i < Buckets::kStep; ++i) {
-      const Link at(buckets_.word(above + i).load(std::memory_order_relaxed));  // a hint
-      if (!at.is_marker() && at.number() != 0) __builtin_prefetch(slab_.cell_at(at.number()));
-    }
-    for (std::uint32_t i = 0; i < Buckets::kStep; ++i) link_bucket(first + i);
-    if (records_.load(std::memory_order_relaxed) <= std::int64_t{buckets_.count()}) return;
-  }
+// Steps `from` to before `to` of a growth. Step i fetches the record that the walk to bucket i
+// begins with, if it passes one, and what is behind that on the way to bucket i - 1, and links
+// bucket i - 2; of several steps all of one kind first, so that their misses overlap.
+void Shard::link_some(std::uint32_t first, std::uint32_t from, std::uint32_t to) {
+  const auto way_to = [&](std::uint32_t i) {
+    return link_in(buckets_.word(Buckets::parent(first + i)));
+  };
+  for (std::uint32_t i = from; i < to && i < Buckets::kStep; ++i) prefetch(way_to(i), first + i);
+  for (std::uint32_t i = std::max(from, 1U) - 1; i + 1 < to && i < Buckets::kStep; ++i)
+    prefetch_second(way_to(i), first + i);
+  for (std::uint32_t i = std::max(from, 2U) - 2; i + 2 < to; ++i) link_bucket(first + i);
 }
 
 // Links the bucket's marker, unless another thread is at it, or was.
@@ -345,11 +353,10 @@ void Shard::link_bucket(std::uint32_t bucket) {
   std::uint64_t unused = 0;
   if (!mine.compare_exchange_strong(unused, Link::kFlag)) return;
   IDEM_PAUSE_POINT("memory.grow.bucket");
-  const std::uint32_t parent = bucket & ~std::bit_floor(bucket);
   for (;;) {
-    const Place place = locate(buckets_.start(parent), bucket, kNoMatch);
-    // Nobody else writes the word before the marker is linked.
-    mine.store(place.seen.plain().with_flag().bits());
+    const Place place = locate(buckets_.start(Buckets::parent(bucket)), bucket, kNoMatch);
+    // Nobody else writes the word before the marker is linked. relaxed: by the CAS
+    mine.store(place.seen.plain().with_flag().bits(), std::memory_order_relaxed);
     IDEM_PAUSE_POINT("memory.grow.marker");
     std::uint64_t expected = place.seen.bits();
     if (place.word->compare_exchange_strong(expected, Link::to_marker(bucket).bits())) break;

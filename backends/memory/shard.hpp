@@ -48,6 +48,11 @@
 // unlinked was reachable only through the word that was CASed (those before it that are flagged
 // were unlinked earlier, by invariant 4), so new pins do not find it.
 //
+// Growth. One in kStep inserts of a thread may bring kStep buckets into use, which is one CAS; each
+// insert of that thread links one of them then (Growth). Buckets in use that are not linked yet
+// change no walk's end, only where it begins, at the cost of a miss; and an insert that finds its
+// own one not linked links it. So a thread that never calls again leaves at most kStep of them.
+//
 // Progress. Every retry follows another thread's successful CAS. A bucket being linked is nobody's
 // obstacle: its words are read through, and walks start at its ancestor. No word is a lock.
 // Readers never write.
@@ -113,11 +118,7 @@ class Shard {
     prefetch(link_in(first), record_place(hash));
   }
   [[gnu::always_inline]] void prefetch_behind(const Word& first, std::uint64_t hash) const {
-    const Link at = link_in(first);
-    const std::uint32_t place = record_place(hash);
-    if (at.number() == 0 || !precedes(at.place(), place)) return;
-    // acquire: pairs with the CAS that linked what it leads to
-    prefetch(Link(slab_.cell(at.number()).next.load(std::memory_order_acquire)).plain(), place);
+    prefetch_second(link_in(first), record_place(hash));
   }
   [[nodiscard]] Done insert(std::uint64_t hash, Insert& op, Moment& moment);
   [[nodiscard]] Done replace(std::uint64_t hash, Replace& op, Moment& moment);
@@ -148,9 +149,32 @@ class Shard {
     return (known & Cell::kProvisional) == 0 ? known : settle(cell, known);
   }
 
+  // Buckets that came into use together. The thread that brought them there links them, as it goes
+  // on claiming: each in a step that fetches ahead for the two after it.
+  class Growth {
+   public:
+    Growth() = default;
+    // The next `steps` of them; all steps: all of the buckets.
+    static constexpr std::uint32_t kSteps = Buckets::kStep + 2;
+    [[gnu::always_inline]] void go_on(std::uint32_t steps) {
+      if (at_ == kSteps) [[likely]]
+        return;
+      const std::uint32_t from = at_;
+      at_ = steps < kSteps - from ? from + steps : kSteps;
+      shard_->link_some(first_, from, at_);
+    }
+
+   private:
+    friend class Shard;
+    Growth(Shard* shard, std::uint32_t first) : shard_(shard), first_(first), at_(0) {}
+
+    Shard* shard_ = nullptr;
+    std::uint32_t first_ = 0;
+    std::uint32_t at_ = kSteps;
+  };
   // Tells the shard about `records` more (or fewer) than before, of which it may have been told
   // only now and then: the index grows by this.
-  void count(std::int64_t records);
+  Growth count(std::int64_t records);
   [[nodiscard]] std::uint64_t index_bytes() const { return buckets_.bytes(); }
 
  private:
@@ -180,6 +204,11 @@ class Shard {
     else if (precedes(at.place(), place))
       __builtin_prefetch(slab_.cell_at(at.number()));  // only its link will be looked at
   }
+  // What is behind the record that a walk comes to first.
+  [[gnu::always_inline]] void prefetch_second(Link at, std::uint32_t place) const {
+    if (at.number() == 0 || !precedes(at.place(), place)) return;
+    prefetch(link_in(slab_.cell(at.number()).next), place);
+  }
   // A cell's first three lines; of a claim two are enough, and the third is its neighbour's.
   [[gnu::always_inline]] static void fetch(const Cell& cell) {
     const char* const at = reinterpret_cast<const char*>(&cell);
@@ -203,7 +232,7 @@ class Shard {
   void find_unlinked(std::uint64_t hash);
   [[nodiscard]] bool flag_removed(const Place& place, std::uint64_t version, Time now);
   void link_bucket(std::uint32_t bucket);
-  void grow();
+  void link_some(std::uint32_t first, std::uint32_t from, std::uint32_t to);
   // The time of an answer that found nothing: not before the removal that may be the reason.
   [[nodiscard]] Time absent_at(Moment& moment) const {
     return moment.not_before(Time(Micros(removed_at_.load())));

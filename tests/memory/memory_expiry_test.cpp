@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "idem/pause_point.hpp"
 #include "memory_test_support.hpp"
 
 namespace idem::memory_test {
@@ -85,31 +86,58 @@ TEST_F(MemoryExpiryTest, H20ExpiredRecordsLeaveMemory) {
       resident_bytes());
 }
 
-// H20, second part: 500,000 keys expire in the same millisecond under running claims.
-TEST_F(MemoryExpiryTest, H20NoClaimPaysForAMassExpiry) {
-  MemoryStore store(options());
-  const std::size_t keys = scaled(std::getenv("IDEM_NIGHTLY") != nullptr ? 2'000'000 : 500'000);
-  fill(store, "dead", keys, 100ms);
-  clock.advance(100ms);
+// What the longest claim took.
+struct Longest {
+  std::int64_t steps = 0;  // pause points passed
+  std::int64_t cpu_us = 0;
+};
+thread_local std::int64_t steps_passed = 0;
+
+void raise(std::atomic<std::int64_t>& longest, std::int64_t to) {
+  for (std::int64_t seen = longest; to > seen && !longest.compare_exchange_weak(seen, to);) {
+  }
+}
+
+// Two threads claim new keys while `keys` records are expired, all in one millisecond.
+Longest longest_claim(MemoryStore& store, std::size_t keys) {
   std::atomic<std::size_t> refused{0};
-  std::atomic<std::int64_t> longest{0};
+  std::atomic<std::int64_t> steps{0};
+  std::atomic<std::int64_t> cpu_us{0};
   in_threads(2, [&](std::size_t t) {
     for (std::size_t i = t; i < keys / 2; i += 2) {
       const Key key(name("alive", i));
       const Micros before = cpu_time();
+      steps_passed = 0;
       if (!written(insert(store, key, claim(1)))) ++refused;
-      const std::int64_t took = (cpu_time() - before).count();
-      for (std::int64_t seen = longest;
-           took > seen && !longest.compare_exchange_weak(seen, took);) {
-      }
+      raise(steps, steps_passed);
+      raise(cpu_us, (cpu_time() - before).count());
     }
   });
   EXPECT_EQ(refused, 0U);
-  EXPECT_LE(longest, 20'000);
-  // The claims alone have freed the dead: up to four each.
-  EXPECT_EQ(store.gauges().records, keys / 2);
-  std::printf("longest claim during a mass expiry: %ld us of processor time\n",
-              static_cast<long>(longest.load()));
+  return {steps, cpu_us};
+}
+
+// H20, second part: 500,000 keys expire in the same millisecond under running claims. What a claim
+// does for them is counted: 32 removals at most, of some ten steps each. Its processor time has the
+// machine's own stops in it (a barrier waits for a core that the host took away): of three mass
+// expiries one must be free of them.
+TEST_F(MemoryExpiryTest, H20NoClaimPaysForAMassExpiry) {
+  const std::size_t keys = scaled(std::getenv("IDEM_NIGHTLY") != nullptr ? 2'000'000 : 500'000);
+  pause_point_hook.store([](const char*) { ++steps_passed; }, std::memory_order_release);
+  Longest longest;
+  for (int run = 0; run == 0 || (run < 3 && longest.cpu_us > 20'000); ++run) {
+    MemoryStore store(options());
+    fill(store, "dead", keys, 100ms);
+    clock.advance(100ms);
+    longest = longest_claim(store, keys);
+    std::printf("longest claim during a mass expiry: %ld steps, %ld us of processor time\n",
+                static_cast<long>(longest.steps), static_cast<long>(longest.cpu_us));
+    EXPECT_LE(longest.steps, 1'000);
+    // The claims alone have freed the dead: up to four each.
+    EXPECT_EQ(store.gauges().records, keys / 2);
+  }
+  pause_point_hook.store(nullptr, std::memory_order_release);
+  EXPECT_LE(longest.cpu_us, 20'000);
 }
 
 // Keys that nobody asks for again, written by a thread that is gone.

@@ -186,11 +186,13 @@ TEST(MemorySchedulesTest, TakeoversAgainstTheLateOwner) {
   expect_outcomes(explore_store(scenario), {"won by 1", "won by 2", "won by 7"});
 }
 
-// The first thread's claim makes 16 more buckets out of the first 64 and moves "67-there" from
-// bucket 3 to bucket 67, while the others use it and its neighbour.
+// A claim of the first thread's makes 16 more buckets out of the first 64, and the sixth one after
+// it links the fourth of them: it moves "67-there" from bucket 3 to bucket 67. Meanwhile the others
+// use it and its neighbour.
 Scenario growing(std::size_t preemptions, std::vector<Body> others) {
   static constexpr std::size_t kTold = 64;  // records that the shard has been told of
   static constexpr std::size_t kUntold = 15;
+  static constexpr std::size_t kBetween = 5;
   Scenario scenario;
   scenario.preemptions = preemptions;
   scenario.max_entries = 0;
@@ -205,10 +207,15 @@ Scenario growing(std::size_t preemptions, std::vector<Body> others) {
       for (std::size_t i = 0; i < kUntold; ++i)
         world.history.insert("99-" + std::to_string(i), claim(1));
     });
-    world.history.insert("5-last", claim(1));
+    world.history.insert("5-grows", claim(1));
+    unobserved([&world] {
+      for (std::size_t i = 0; i < kBetween; ++i)
+        world.history.insert("100-" + std::to_string(i), claim(1));
+    });
+    world.history.insert("5-links", claim(1));
   });
   scenario.outcome = [](World& world) {
-    const std::uint64_t news = wins(world, Verb::insert) - kTold - kUntold - 1;
+    const std::uint64_t news = wins(world, Verb::insert) - kTold - kUntold - kBetween - 2;
     return std::to_string(news) + " new, " + std::to_string(wins(world, Verb::replace)) +
            " replaced";
   };
@@ -222,13 +229,13 @@ void replace_there(World& world) {
 }
 
 TEST(MemorySchedulesTest, GrowthAgainstInsert) {
-  const Report report = explore_store(growing(2, {insert_new}));
+  const Report report = explore_store(growing(3, {insert_new}));
   expect_outcomes(report, {"1 new, 0 replaced"});
   EXPECT_EQ(report.points.count("memory.grow.linked"), 1U);
 }
 
 TEST(MemorySchedulesTest, GrowthAgainstReplace) {
-  expect_outcomes(explore_store(growing(2, {replace_there})), {"0 new, 1 replaced"});
+  expect_outcomes(explore_store(growing(3, {replace_there})), {"0 new, 1 replaced"});
 }
 
 TEST(MemorySchedulesTest, GrowthAgainstInsertAndReplace) {
@@ -236,7 +243,7 @@ TEST(MemorySchedulesTest, GrowthAgainstInsertAndReplace) {
     replace_there(world);
     world.history.insert("67-new", claim(3));
   };
-  expect_outcomes(explore_store(growing(1, {insert_new, replace_and_insert})),
+  expect_outcomes(explore_store(growing(2, {insert_new, replace_and_insert})),
                   {"1 new, 1 replaced"});
 }
 
