@@ -80,9 +80,12 @@ int main_of(std::vector<std::string> arguments) {
   try {
     const int exit = run_command(root, context, std::move(arguments));
     // A script that believes in an answer it never got would lose, say, the token of a claim.
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-      throw Failure(fail(errc::unavailable, "the answer could not be written to standard output"));
-    return exit;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit;
+    Failure(ExitCode::unreachable, "unavailable",
+            "the answer could not be written to standard output")
+        .advise("make room, or open it, and ask again: what was done is not done twice")
+        .print(false);  // JSON would go the same way
+    return static_cast<int>(ExitCode::unreachable);
   } catch (const Failure& failure) {
     failure.print(json);
     return static_cast<int>(failure.exit());

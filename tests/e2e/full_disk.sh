@@ -57,6 +57,7 @@ expect_text err 'No space left'
 expect_exit 4 sh -c 'idem run --key full -- echo hello >/dev/full'
 expect_text err 'No space left'
 expect_exit 4 sh -c 'idem run --key full --json -- echo hello >/dev/full'
+expect_text err 'could not be written'
 expect_exit 4 sh -c 'idem run --key fails -- sh -c "echo hello; exit 3" >/dev/full'
 expect_exit 4 sh -c 'idem run --key again --retry-failed -- sh -c "echo hello; exit 3" >/dev/full'
 expect_exit 0 idem run --key full -- echo hello
