@@ -14,15 +14,13 @@
 //   hot LAYOUT      8 blocking callers, claims of one finished key through a store of that layout
 //   refused LAYOUT  8 connections, INSERTs of one key into a table of that layout: duplicates as a
 //                   store would meet them that never reads first
-#include <sys/resource.h>
-#include <unistd.h>
-
+//   inside LAYOUT   the same INSERTs, 500 of them inside one compound statement on one connection:
+//                   what refusing costs the server, without its round trips
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <fstream>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -38,6 +36,7 @@ constexpr std::size_t kCallers = 64;
 constexpr std::size_t kConnections = 32;
 constexpr std::size_t kHotCallers = 8;
 constexpr std::size_t kReadyRows = 64;
+constexpr std::size_t kInsideRows = 500;
 
 std::atomic<std::uint64_t> next_key{0};
 // relaxed: only uniqueness is wanted
@@ -45,36 +44,18 @@ std::string new_key() {
   return "key-" + std::to_string(next_key.fetch_add(1, std::memory_order_relaxed));
 }
 
-// The processor time of this process and of the server, in µs. On a machine that others use, too,
-// it says more than the rate.
-double cpu_us() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto us = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
-  };
-  std::ifstream stat("/proc/" + std::to_string(server().process().pid()) + "/stat");
-  std::string field;
-  double ticks = 0;
-  for (int i = 1; i <= 15 && stat >> field; ++i) {
-    if (i >= 14) ticks += std::stod(field);  // utime, stime
-  }
-  return us(used.ru_utime) + us(used.ru_stime) +
-         ticks * 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
-
-struct CostedRow : testing::Row {
-  std::vector<double> cpu{};  // by round: µs per call
-};
+using testing::Row;
 
 // Of so many threads; `work` says how many calls it did as it was asked.
 template <class Work>
-void measure(CostedRow& row, std::size_t callers, Micros length, Work work) {
-  const double cpu = cpu_us();
+void measure(Row& row, std::size_t callers, Micros length, Work work) {
+  const pid_t mariadb = server().process().pid();
+  const testing::CpuTime before = testing::cpu_time(mariadb);
   const testing::Timer timer(length);
   const std::size_t calls = testing::count_of(callers, timer, work);
-  row.rates.push_back(timer.rate(calls));
-  row.cpu.push_back((cpu_us() - cpu) / static_cast<double>(std::max<std::size_t>(calls, 1)));
+  const double rate = timer.rate(calls);
+  row.add(rate, static_cast<double>(std::max<std::size_t>(calls, 1)), before,
+          testing::cpu_time(mariadb));
 }
 
 void finish(IdempotencyStore& store) {
@@ -105,12 +86,17 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
   std::printf("server: %s, flush %s, durability %s\n", store->capabilities().backend.c_str(),
               root.cell("SELECT @@innodb_flush_log_at_trx_commit").c_str(),
               store->capabilities().durability == Durability::power ? "power" : "less");
-  std::vector<CostedRow> rows;
-  for (const char* const name : {"combined", "autocommit", "hot clustered", "hot articles",
-                                 "refused clustered", "refused articles", "ready 1", "ready 2"})
-    rows.push_back({{name}});
+  std::vector<Row> rows;
+  for (const char* const name :
+       {"combined", "autocommit", "hot clustered", "hot articles", "refused clustered",
+        "refused articles", "ready 1", "ready 2", "inside clustered", "inside articles"})
+    rows.push_back({name});
   const auto refused = [](PlainInserts& in) {
     return [&in](std::size_t) { return in.insert("hot") == 1062; };
+  };
+  const auto inside = [](PlainInserts& in) {
+    return
+        [&in](std::size_t) { return in.refuse_inside("hot", kInsideRows) == 0 ? kInsideRows : 0; };
   };
   const auto hot = [](IdempotencyStore& in) {
     return [&in](std::size_t) {
@@ -124,7 +110,7 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
       return on[t].insert(keys) == 0 ? kReadyRows : 0;
     };
   };
-  const auto add = [&](CostedRow& row, std::size_t callers, const auto& work) {
+  const auto add = [&](Row& row, std::size_t callers, const auto& work) {
     if (only.empty() || only == row.name) measure(row, callers, length, work);
   };
   for (int round = 0; round < rounds; ++round) {
@@ -140,16 +126,15 @@ int run(int rounds, Micros length, std::size_t connections, std::string_view onl
     add(rows[5], kHotCallers, refused(plain_articles));
     add(rows[6], 1, send(ready));
     add(rows[7], 2, send(ready));
+    add(rows[8], 1, inside(plain));
+    add(rows[9], 1, inside(plain_articles));
   }
-  for (const CostedRow& row : rows) {
-    if (row.rates.empty()) continue;
-    print(row);
-    std::printf("%42.1f us of processor time\n", bench::summarize(row.cpu).median);
-  }
+  for (const Row& row : rows) print(row);
   print_ratio(rows[0], rows[1]);
   print_ratio(rows[0], rows[6]);
   print_ratio(rows[2], rows[3]);
   print_ratio(rows[4], rows[5]);
+  print_ratio(rows[8], rows[9]);
   return 0;
 }
 

@@ -20,16 +20,21 @@ std::string table_sql(std::string_view name, bool clustered) {
          keys + ") ENGINE=InnoDB";
 }
 
+std::string insert_sql(std::string_view table, std::string_view key) {
+  return "INSERT INTO " + std::string(table) +
+         " (tenant, biz_type, idem_key, request_hash, status, owner, attempt, expires_at) "
+         "VALUES ('', 'pay', " +
+         std::string(key) + ", REPEAT('a', 64), 0, REPEAT('b', 16), 1, 4102444800000000)";
+}
+
 }  // namespace
 
 class PlainInserts::Connection {
  public:
   Connection(const Database& database, std::string_view table)
-      : caller_(database),
-        statement_(caller_.connection().prepare_statement(
-            "INSERT INTO " + std::string(table) +
-            " (tenant, biz_type, idem_key, request_hash, status, owner, attempt, expires_at) "
-            "VALUES ('', 'pay', ?, REPEAT('a', 64), 0, REPEAT('b', 16), 1, 4102444800000000)")) {}
+      : table_(table),
+        caller_(database),
+        statement_(caller_.connection().prepare_statement(insert_sql(table, "?"))) {}
   int insert(const std::string& key) {
     boost::mysql::results answer;
     boost::mysql::error_code code;
@@ -37,8 +42,15 @@ class PlainInserts::Connection {
     caller_.connection().execute(statement_.bind(key), answer, code, server_said);
     return code.value();
   }
+  int refuse_inside(const std::string& key, std::size_t times) {
+    return caller_.try_run(
+        "BEGIN NOT ATOMIC DECLARE left_over INT DEFAULT " + std::to_string(times) +
+        "; DECLARE CONTINUE HANDLER FOR 1062 BEGIN END; WHILE left_over > 0 DO " +
+        insert_sql(table_, "'" + key + "'") + "; SET left_over = left_over - 1; END WHILE; END");
+  }
 
  private:
+  const std::string table_;
   Caller caller_;
   boost::mysql::statement statement_;
 };
@@ -55,16 +67,31 @@ PlainInserts::PlainInserts(const Database& database, std::size_t connections,
 
 PlainInserts::~PlainInserts() = default;
 
-int PlainInserts::insert(const std::string& key) {
+std::unique_ptr<PlainInserts::Connection> PlainInserts::take() {
   std::unique_lock lock(mutex_);
   returned_.wait(lock, [&] { return !free_.empty(); });
   auto one = std::move(free_.back());
   free_.pop_back();
-  lock.unlock();
-  const int error = one->insert(key);
-  lock.lock();
+  return one;
+}
+
+void PlainInserts::give_back(std::unique_ptr<Connection> one) {
+  const std::lock_guard guard(mutex_);
   free_.push_back(std::move(one));
   returned_.notify_one();
+}
+
+int PlainInserts::insert(const std::string& key) {
+  auto one = take();
+  const int error = one->insert(key);
+  give_back(std::move(one));
+  return error;
+}
+
+int PlainInserts::refuse_inside(const std::string& key, std::size_t times) {
+  auto one = take();
+  const int error = one->refuse_inside(key, times);
+  give_back(std::move(one));
   return error;
 }
 

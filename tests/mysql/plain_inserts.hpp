@@ -24,8 +24,15 @@ class PlainInserts {
   // key is there.
   int insert(const std::string& key);
 
+  // So many INSERTs of a key that is there, one behind the other inside the server: what it costs
+  // to refuse one, without a round trip. 0, or the server's error number. MariaDB alone.
+  int refuse_inside(const std::string& key, std::size_t times);
+
  private:
   class Connection;
+  [[nodiscard]] std::unique_ptr<Connection> take();
+  void give_back(std::unique_ptr<Connection> one);
+
   std::mutex mutex_;
   std::condition_variable returned_;
   std::vector<std::unique_ptr<Connection>> free_;

@@ -5,6 +5,7 @@
 //
 // Not a test: what it prints depends on the machine. Rows:
 //   benchmark    redis-benchmark -c 1 -P 64: SET of a new key with NX and PX
+//   same command the same, with the command that a claim is: SET … NX GET PX
 //   batches      one thread, batches of 64 inserts
 //   continuing   64 callers that block no thread: each claim's continuation starts the next one
 //   blocking     64 threads, one insert at a time each, on the shared connection
@@ -44,9 +45,9 @@ double batches(RedisStore& store, Micros length) {
   std::uint64_t count = 0;
   // What the caller brings is made beforehand, as the other side's is.
   const std::vector<Draft> drafts(kCallers, draft());
-  const Timer timer(length);
   std::vector<Key> keys(kCallers);
   std::vector<Insert> ops(kCallers);
+  const Timer timer(length);
   while (!timer.over()) {
     for (std::size_t i = 0; i < kCallers; ++i) {
       keys[i] = new_key();
@@ -112,10 +113,12 @@ double own_sockets(std::uint16_t port, Micros length) {
   }));
 }
 
-double benchmark(std::uint16_t port) {
+constexpr double kBenchmarkCalls = 200'000;
+
+double benchmark(std::uint16_t port, const std::string& options) {
   const std::string command = "redis-benchmark -p " + std::to_string(port) +
                               " -c 1 -P 64 -n 200000 -r 1000000000 --csv SET key:__rand_int__ " +
-                              std::string(139, 'v') + " NX PX 60000";
+                              std::string(139, 'v') + " " + options;
   FILE* pipe = ::popen(command.c_str(), "r");
   char line[4096];
   double rate = 0;
@@ -131,24 +134,29 @@ double benchmark(std::uint16_t port) {
 int run(Micros length, int rounds, std::string_view only) {
   RedisServer server;
   const auto store = open_redis(server.url()).value();
-  Row bench{"benchmark"}, batched{"batches"}, continued{"continuing"}, blocked{"blocking"},
-      own{"own sockets"};
-  const auto measure = [&](Row& row, auto&& rate) {
+  const std::uint16_t port = server.port();
+  Row bench{"benchmark"}, same{"same command"}, batched{"batches"}, continued{"continuing"},
+      blocked{"blocking"}, own{"own sockets"};
+  // `calls`: how many of a row that does not go by time.
+  const auto measure = [&](Row& row, double calls, auto&& work) {
     if (!only.empty() && only != row.name) return;
-    row.rates.push_back(rate());
+    const CpuTime before = cpu_time(server.process().pid());
+    const double rate = work();
+    if (calls == 0) calls = rate * static_cast<double>(length.count()) * 1e-6;
+    row.add(rate, calls, before, cpu_time(server.process().pid()));
     RawRedis(server.port())({"FLUSHALL"});
   };
   for (int round = 0; round < rounds; ++round) {
-    measure(bench, [&] { return benchmark(server.port()); });
-    measure(batched, [&] { return batches(*store, length); });
-    measure(continued, [&] { return continuing(*store, length); });
-    measure(blocked, [&] { return blocking(*store, length); });
-    measure(own, [&] { return own_sockets(server.port(), length); });
+    measure(bench, kBenchmarkCalls, [&] { return benchmark(port, "NX PX 60000"); });
+    measure(same, kBenchmarkCalls, [&] { return benchmark(port, "NX GET PX 660000"); });
+    measure(batched, 0, [&] { return batches(*store, length); });
+    measure(continued, 0, [&] { return continuing(*store, length); });
+    measure(blocked, 0, [&] { return blocking(*store, length); });
+    measure(own, 0, [&] { return own_sockets(port, length); });
   }
-  for (const Row* row : {&bench, &batched, &continued, &blocked, &own}) {
-    print(*row);
-  }
+  for (const Row* row : {&bench, &same, &batched, &continued, &blocked, &own}) print(*row);
   print_ratio(batched, bench);
+  print_ratio(batched, same);
   print_ratio(continued, bench);
   print_ratio(blocked, own);
   return 0;

@@ -1,9 +1,15 @@
 // For programs that measure rates beside each other, rounds of rows in turn: what they print.
 #pragma once
 
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -49,17 +55,55 @@ std::size_t count_of(std::size_t callers, const Timer& timer, Work work) {
   return count;
 }
 
+// Processor time in µs. On a machine that others use, too, it says more than a rate.
+struct CpuTime {
+  double ours = 0;    // of this process and the children that have ended
+  double server = 0;  // to 10 ms
+};
+
+inline CpuTime cpu_time(pid_t server) {
+  CpuTime time;
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    ::getrusage(who, &used);
+    for (const timeval& part : {used.ru_utime, used.ru_stime}) {
+      time.ours += static_cast<double>(part.tv_sec) * 1e6 + static_cast<double>(part.tv_usec);
+    }
+  }
+  std::ifstream stat("/proc/" + std::to_string(server) + "/stat");
+  std::string field;
+  for (int i = 1; i <= 15 && stat >> field; ++i) {
+    if (i >= 14) time.server += std::stod(field);  // utime, stime
+  }
+  time.server *= 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return time;
+}
+
 struct Row {
   const char* name;
-  std::vector<double> rates{};  // by round
+  std::vector<double> rates{};   // by round
+  std::vector<double> ours{};    // by round: µs of processor time per call, here
+  std::vector<double> server{};  // and there
+
+  // A round of so many calls per second; `before`: when it began.
+  void add(double rate, double calls, const CpuTime& before, const CpuTime& after) {
+    rates.push_back(rate);
+    ours.push_back((after.ours - before.ours) / calls);
+    server.push_back((after.server - before.server) / calls);
+  }
 };
 
 // A row that did not run is left out.
 inline void print(const Row& row) {
   if (row.rates.empty()) return;
   const bench::Summary rates = bench::summarize(row.rates);
-  std::printf("%-17s median %9.0f/s   min %9.0f   max %9.0f\n", row.name, rates.median, rates.min,
+  std::printf("%-17s median %9.0f/s   min %9.0f   max %9.0f", row.name, rates.median, rates.min,
               rates.max);
+  if (!row.ours.empty()) {
+    std::printf("   us of processor time: %5.1f here, %5.1f server",
+                bench::summarize(row.ours).median, bench::summarize(row.server).median);
+  }
+  std::printf("\n");
 }
 
 // The median of the rounds' own ratios: what disturbs a round disturbs both.
