@@ -364,6 +364,7 @@ void Shard::link_bucket(std::uint32_t bucket) {
   IDEM_PAUSE_POINT("memory.grow.linked");
   // Now it may be started at. A writer that passed may have said so already.
   std::uint64_t seen = mine.load();
+  IDEM_PAUSE_POINT("memory.grow.usable");
   while (Link(seen).flagged() && !mine.compare_exchange_weak(seen, Link(seen).plain().bits())) {
   }
 }

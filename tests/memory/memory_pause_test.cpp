@@ -20,7 +20,7 @@
 namespace idem::memory_test {
 namespace {
 
-constexpr std::array<std::string_view, 36> kPoints{"memory.pinned",
+constexpr std::array<std::string_view, 37> kPoints{"memory.pinned",
                                                    "memory.insert.absent",
                                                    "memory.insert.linked",
                                                    "memory.insert.settle",
@@ -55,7 +55,8 @@ constexpr std::array<std::string_view, 36> kPoints{"memory.pinned",
                                                    "memory.reclaim.oldest",
                                                    "memory.evict.bound",
                                                    "memory.slab.due",
-                                                   "memory.grow.marker"};
+                                                   "memory.grow.marker",
+                                                   "memory.grow.usable"};
 
 // One thread's appointment with a pause point.
 struct Freeze {
