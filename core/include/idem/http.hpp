@@ -218,8 +218,7 @@ struct StoredResponse {
 };
 // Keeps the headers that are allowed, replayable and well-formed; silently leaves out the rest.
 // bytes_max: the body is left out if the whole would be larger, and the headers if they alone are;
-// what is left takes kStatusBytesMax at most.
-inline constexpr std::uint64_t kStatusBytesMax = 64;
+// what is left takes 64 bytes at most.
 [[nodiscard]] std::string encode_response(const ResponseView& response,
                                           std::span<const std::string> allowed_headers,
                                           std::uint64_t bytes_max);
