@@ -65,6 +65,7 @@ void Connection::wake(Lock& lock) {
 
 void Connection::submit(ExchangePtr exchange) {
   Lock lock(mutex_);
+  exchange->leaves_with(loop_.next_write());
   if (rides(exchange)) return;
   queued_bytes_ += exchange->payload().size();
   queue_.push_back(std::move(exchange));
@@ -266,7 +267,7 @@ void Connection::write() {
   ask_behind(time, copies);
   in_flight_.back().last = true;
   ++writes_;
-  loop_.change_bell();
+  loop_.has_written();
   send_out();
 }
 

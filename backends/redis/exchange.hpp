@@ -83,6 +83,8 @@ class Exchange {
   [[nodiscard]] std::string_view claimed_key() const {
     return std::string_view(payload_).substr(claim_.key_at, claim_.key_bytes);
   }
+  // Called by the caller that submits it.
+  void leaves_with(std::size_t write) { gathering_->leaves_with(write); }
   void take_along(ExchangePtr rider) { riders_.push_back(std::move(rider)); }
   // Withdrawn: the first rider that is not, with the others; null if there is none.
   [[nodiscard]] ExchangePtr heir() {

@@ -29,10 +29,9 @@ void Loop::wait(Gathering& gathering, std::size_t enough, Time deadline) {
   std::unique_lock lock(mutex_);
   if (led_) {
     following_.push_back(gathering);
-    const std::size_t bell = bell_.load(std::memory_order_relaxed);
-    const bool first = first_for_ != bell;
-    first_for_ = bell;
-    gathering.bell_ = first ? &gathering.own_ : &bells_[bell % bells_.size()].rung;
+    const bool first = first_for_ != gathering.write_;
+    first_for_ = gathering.write_;
+    gathering.bell_ = first ? &gathering.own_ : &bells_[gathering.write_ % bells_.size()].rung;
     lock.unlock();
     follow(gathering, deadline);
     lock.lock();
@@ -68,25 +67,33 @@ void Loop::lead(Gathering& gathering, Time deadline) {
   }
 }
 
-// To the caller that has waited longest; not to one that has its answer and will be gone.
+// To one that sleeps alone, so that nobody else is woken; else to the one that has waited longest.
+// Not to one that has its answer and will be gone.
 void Loop::hand_over() {
   std::unique_lock lock(mutex_);
-  for (Gathering& next : following_) {
-    if (next.over()) continue;
-    following_.erase(following_.iterator_to(next));
-    next.leads_ = true;
-    ParkingWord* const bell = next.bell_.load();
-    const bool alone = bell == &next.own_;
-    bell->fetch_add(1, std::memory_order_release);
-    lock.unlock();  // the caller may be gone; see park.hpp
-    if (alone) {
-      unpark_one(*bell);
-    } else {
-      unpark_all(*bell);
-    }
+  Gathering* next = nullptr;
+  for (Gathering& one : following_) {
+    if (one.over()) continue;
+    if (next == nullptr) next = &one;
+    if (one.bell_.load() != &one.own_) continue;
+    next = &one;
+    break;
+  }
+  if (next == nullptr) {
+    led_ = false;
     return;
   }
-  led_ = false;
+  following_.erase(following_.iterator_to(*next));
+  next->leads_ = true;
+  ParkingWord* const bell = next->bell_.load();
+  const bool alone = bell == &next->own_;
+  bell->fetch_add(1, std::memory_order_release);
+  lock.unlock();  // the caller may be gone; see park.hpp
+  if (alone) {
+    unpark_one(*bell);
+  } else {
+    unpark_all(*bell);
+  }
 }
 
 }  // namespace idem::redis

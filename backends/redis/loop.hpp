@@ -27,6 +27,9 @@ class Gathering : public boost::intrusive::list_base_hook<> {
 
   // Exchanges without an end.
   [[nodiscard]] std::size_t pending() const { return pending_.load(); }
+  // Which write its exchange leaves with (Loop::next_write()), before its caller waits; of several
+  // connections one. Only a wrong one costs: it wakes for replies that are not its own.
+  void leaves_with(std::size_t write) { write_ = write; }
 
  private:
   friend class Loop;
@@ -39,6 +42,7 @@ class Gathering : public boost::intrusive::list_base_hook<> {
   std::atomic<std::size_t> enough_{0};  // the caller goes on when no more than these are pending
   std::atomic<bool> leads_{false};      // the loop was handed to its caller
   std::atomic<ParkingWord*> bell_{nullptr};  // where it sleeps; nullptr: it does not
+  std::size_t write_ = 0;
   ParkingWord own_{0};
 };
 
@@ -68,8 +72,10 @@ class Loop {
   // (of system_clock()). Runs the loop meanwhile, unless another caller does.
   void wait(Gathering& gathering, std::size_t enough, Time deadline);
 
-  // A write has left: those who come from now on sleep on another bell.
-  void change_bell() { bell_.fetch_add(1, std::memory_order_relaxed); }
+  // Counts the writes; relaxed: whoever asks and whoever counts has a connection locked, and of
+  // another connection any number will do.
+  [[nodiscard]] std::size_t next_write() const { return write_.load(std::memory_order_relaxed); }
+  void has_written() { write_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   void follow(Gathering& gathering, Time deadline);
@@ -83,12 +89,12 @@ class Loop {
   struct alignas(64) Bell {
     ParkingWord rung{0};
   };
-  std::array<Bell, 8> bells_;
-  std::atomic<std::size_t> bell_{0};  // counts; relaxed: any of them will do
+  std::array<Bell, 8> bells_;  // by write
+  std::atomic<std::size_t> write_{0};
 
   std::mutex mutex_;                             // guards all below
   bool led_ = false;                             // somebody runs the loop, or was told to
-  std::size_t first_for_ = ~std::size_t{0};      // the bell whose first sleeper sleeps alone
+  std::size_t first_for_ = ~std::size_t{0};      // the last write whose first sleeper sleeps alone
   boost::intrusive::list<Gathering> following_;  // callers that wait while another leads
 };
 

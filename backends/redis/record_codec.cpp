@@ -2,8 +2,10 @@
 
 #include <openssl/evp.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <initializer_list>
 
@@ -16,17 +18,16 @@ constexpr std::size_t kTagBytes = 16;
 constexpr std::size_t kTailBytes = kResultAt - kTailAt;
 constexpr std::uint16_t kTombstoneFlag = 1;
 
-// One algorithm, made ready once per thread: fetching it, making a context and turning a context
-// over to another algorithm cost more than hashing a record.
-class Hasher {
+// Made ready once per thread: fetching the algorithm and making a context cost more than hashing a
+// record.
+class Sha1 {
  public:
   using Hash = std::array<unsigned char, EVP_MAX_MD_SIZE>;
 
-  explicit Hasher(const char* name)
-      : kind_(EVP_MD_fetch(nullptr, name, nullptr)), context_(EVP_MD_CTX_new()) {}
-  Hasher(const Hasher&) = delete;
-  Hasher& operator=(const Hasher&) = delete;
-  ~Hasher() {
+  Sha1() : kind_(EVP_MD_fetch(nullptr, "SHA1", nullptr)), context_(EVP_MD_CTX_new()) {}
+  Sha1(const Sha1&) = delete;
+  Sha1& operator=(const Sha1&) = delete;
+  ~Sha1() {
     EVP_MD_CTX_free(context_);
     EVP_MD_free(kind_);
   }
@@ -55,23 +56,23 @@ std::string_view view(const std::array<char, N>& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
+// Each part's hash is the seed of the next one's, so no byte can change to another part.
 Digest digest_of(std::string_view storage_name, std::string_view tail, std::string_view result) {
-  // The tail has a fixed length and a name does not end early: its length in front keeps them
-  // apart.
-  char length[24];
-  char* const end = std::to_chars(length, length + sizeof(length) - 1, storage_name.size()).ptr;
-  *end = ':';
-  const std::string_view before(length, static_cast<std::size_t>(end + 1 - length));
-  thread_local Hasher sha256("SHA256");
+  std::uint64_t hash = 0;
+  for (const std::string_view part : {storage_name, tail, result}) {
+    hash = XXH3_64bits_withSeed(part.data(), part.size(), hash);
+  }
   Digest digest;
-  std::copy_n(sha256({before, storage_name, tail, result}).begin(), digest.size(), digest.begin());
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    digest[i] = static_cast<char>(static_cast<unsigned char>(hash >> (8 * i)));
+  }
   return digest;
 }
 
 Tag tag_of(std::string_view head, std::string_view digest) {
   constexpr char kDigits[] = "0123456789abcdef";
-  thread_local Hasher sha1("SHA1");
-  const Hasher::Hash& hash = sha1({head, digest});
+  thread_local Sha1 sha1;
+  const Sha1::Hash& hash = sha1({head, digest});
   Tag tag;
   for (std::size_t i = 0; i < kTagBytes / 2; ++i) {
     tag[2 * i] = kDigits[hash[i] >> 4];

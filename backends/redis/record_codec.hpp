@@ -7,13 +7,14 @@
 //        0      3  "IR1": a record of format 1 ("IT1": a floor, see below)
 //        3     32  head: now, version, create_time, expires_at; by the server's script
 //       35     16  tag: first 16 hex digits of SHA-1(head, digest); by the server's script
-//       51      8  digest: first 8 bytes of SHA-256(storage name, tail, result)
+//       51      8  digest: 64 bits of XXH3 over storage name, tail and result
 //       59     80  tail: status, fail_kind, flags, 0, attempt (4), fence (8; 0: the version),
 //                  lease (8), retry_after (8), owner (16), request_hash (32)
 //      139      …  result
 //
 // The client knows neither the server's time nor the old version, so the server's script writes
 // the head and binds it to the digest; the digest binds the tail to the key. Any changed bit shows.
+// It is no proof against whoever may write to the server, who can write a whole record, too.
 //
 // A floor is what a removed record leaves for a while: "IT1" and the last version (8 bytes). The
 // next record of that key gets a higher one even if the server's clock stood still or went back.
