@@ -36,11 +36,7 @@ ExitCode stores(const NoOptions&, Context& context) {
 }
 
 ExitCode version(const NoOptions&, Context& context) {
-  if (context.json) {
-    print_document(Json{{"version", IDEM_VERSION}, {"compiler", __VERSION__}});
-  } else {
-    print_text("idem " IDEM_VERSION "\n");
-  }
+  print_version(context.json);
   return ExitCode::done;
 }
 
@@ -55,6 +51,14 @@ ExitCode completion(const CompletionOptions& options, Context& context) {
 }
 
 }  // namespace
+
+void print_version(bool json) {
+  if (json) {
+    print_document(Json{{"version", IDEM_VERSION}, {"compiler", __VERSION__}});
+  } else {
+    print_text("idem " IDEM_VERSION "\n");
+  }
+}
 
 void add_about_commands(CLI::App& root, Context& context) {
   CLI::App* leaf = add_leaf(root, context, "stores", "List the kinds of store and their URLs",

@@ -16,6 +16,7 @@ void add_config_commands(CLI::App& root, Context& context);
 void add_serve(CLI::App& root, Context& context);
 void add_bench(CLI::App& root, Context& context);
 void add_about_commands(CLI::App& root, Context& context);  // stores, version, completion
+void print_version(bool json);
 
 // Key commands in their own files.
 void add_key_claim(CLI::App& family, Context& context);

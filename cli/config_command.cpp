@@ -51,11 +51,6 @@ ExitCode show(const ShowOptions& options, Context& context) {
 
 ExitCode check(const ShowOptions& options, Context& context) {
   const Config config = read_config(options.config, context);
-  if (!config.store.empty()) {
-    const StoreChoice choice = configured_store(config);
-    must(backend_in_registry(must(StoreUrl::parse(config.store), choice.from), backends()),
-         choice.from);
-  }
   const auto set = std::count_if(config.settings.begin(), config.settings.end(),
                                  [](const Setting& one) { return one.origin != Origin::built_in; });
   if (context.json) {
@@ -86,21 +81,25 @@ void add_config(CLI::App* app, ConfigOptions& into) {
 }
 
 Config read_config(const ConfigOptions& options, const Context& context,
-                   std::vector<std::pair<std::string, std::string>> flags) {
+                   std::vector<ConfigFlag> flags) {
   ConfigSources sources;
   sources.file = options.file;
   if (const char* named = std::getenv("IDEM_CONFIG"); sources.file.empty() && named != nullptr) {
     sources.file = named;
   }
-  if (!context.store_url.empty()) flags.emplace_back("store", context.store_url);
+  if (!context.store_url.empty()) flags.push_back({"store", context.store_url, "--store"});
   for (const std::string& set : options.sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos) {
       throw Failure::usage("--set " + set + ": write it like --set redis_ttl=30s");
     }
-    flags.emplace_back(set.substr(0, equals), set.substr(equals + 1));
+    flags.push_back({set.substr(0, equals), set.substr(equals + 1)});
   }
   sources.flags = std::move(flags);
+  sources.check_store = [](const StoreUrl& url) -> result<void> {
+    if (auto known = backend_in_registry(url, backends()); !known) return known.error();
+    return {};
+  };
   auto config = load_config(sources);
   // The faults name their places themselves.
   if (!config) throw Failure::usage(config.error().message).plain();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "context.hpp"
@@ -24,7 +23,7 @@ void add_config(CLI::App* app, ConfigOptions& into);
 // Everything the sources say; `flags` are what the command's own options stand for, and go before
 // --set. A fault is a Failure with exit status 2 and one line per fault.
 [[nodiscard]] Config read_config(const ConfigOptions& options, const Context& context,
-                                 std::vector<std::pair<std::string, std::string>> flags = {});
+                                 std::vector<ConfigFlag> flags = {});
 
 // The configured store, and where its URL comes from. A Failure if there is none.
 [[nodiscard]] StoreChoice configured_store(const Config& config);

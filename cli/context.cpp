@@ -45,6 +45,9 @@ StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {
     Failure failure = Failure(store.error()).from(choice.from);
     if (store.error().code == errc::invalid_argument)
       throw std::move(failure).advise("idem stores   (lists the URL forms)");
+    if (store.error().code == errc::cannot_open)
+      throw std::move(failure).advise(
+          "idem store doctor   (with the same store: what is wrong there, and what to set)");
     throw std::move(failure);
   }
   // To a person: where a relative path leads. A cron job that says something is mail every night.

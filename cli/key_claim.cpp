@@ -1,6 +1,8 @@
 // idem key claim.
 #include <fmt/core.h>
 
+#include <cstdio>
+
 #include "commands.hpp"
 #include "key_request.hpp"
 #include "options.hpp"
@@ -26,6 +28,22 @@ std::string shell_lines(const ClaimOutcome& outcome) {
   return fmt::format("(exit {})\n", static_cast<int>(exit_code(outcome)));
 }
 
+// What a person does about a claim that will not be given by waiting; empty: nothing.
+std::string advice_on(const ClaimOutcome& outcome, const KeyOptions& key) {
+  std::string named = key.key;
+  if (!key.biz.empty()) named += " --biz " + key.biz;
+  if (!key.tenant.empty()) named += " --tenant " + key.tenant;
+  const std::string decide = "find out whether it took effect, then: idem key resolve " + named +
+                             " --result RESULT | --failed REASON | --not-done";
+  if (std::holds_alternative<Mismatch>(outcome))
+    return "another request came with this key first: give this one a key of its own, or look with "
+           "idem key get " +
+           named;
+  if (std::holds_alternative<InDoubt>(outcome)) return decide;
+  if (std::holds_alternative<Exhausted>(outcome)) return "no attempt is left: " + decide;
+  return {};
+}
+
 ExitCode claim(const Options& options, Context& context) {
   const StoreChoice choice = chosen_store(context);
   const Request request{options.key.value(), fingerprint_of(options.request)};
@@ -39,8 +57,17 @@ ExitCode claim(const Options& options, Context& context) {
            choice.from);
   if (options.export_token && !context.json) {
     print_text(shell_lines(outcome));
+    // The shell takes standard output; a person would see nothing.
+    const std::string told = to_text(to_json(outcome), printable(options.key.key));
+    if (exit_code(outcome) != ExitCode::done)
+      tell_user("idem: not claimed: " + told.substr(0, told.find('\n')) + "\n");
   } else {
     print_answer(context, to_json(outcome), options.key.key);
+  }
+  const std::string advice = advice_on(outcome, options.key);
+  if (!advice.empty() && !context.json) {
+    std::fflush(stdout);
+    tell_user("  try:  " + printable(advice) + "\n");
   }
   return exit_code(outcome);
 }

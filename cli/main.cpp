@@ -26,7 +26,7 @@ void build(CLI::App& root, Context& context) {
   root.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   root.footer(kExamples);
   add_global_options(root, context, "$IDEM_STORE");
-  root.set_version_flag("--version", std::string("idem ") + IDEM_VERSION, "the version");
+  root.set_version_flag("--version", IDEM_VERSION, "the version");
   root.require_subcommand(1);
   add_run(root, context);
   add_key_commands(root, context);
@@ -52,11 +52,14 @@ void take_foreign_arguments(std::vector<std::string>& arguments, Context& contex
   }
 }
 
-int run_command(CLI::App& root, Context& context, std::vector<std::string> arguments) {
+int run_command(CLI::App& root, Context& context, std::vector<std::string> arguments, bool json) {
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
     root.parse(std::move(arguments));
-  } catch (const CLI::Success& wanted) {  // --help, --version
+  } catch (const CLI::CallForVersion&) {
+    print_version(json);
+    return static_cast<int>(ExitCode::done);
+  } catch (const CLI::Success& wanted) {  // --help, a text always
     return root.exit(wanted);
   } catch (const CLI::ParseError& error) {
     throw usage_failure(root, error);
@@ -78,7 +81,7 @@ int main_of(std::vector<std::string> arguments) {
   // Also for a line that does not parse.
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   try {
-    const int exit = run_command(root, context, std::move(arguments));
+    const int exit = run_command(root, context, std::move(arguments), json);
     // A script that believes in an answer it never got would lose, say, the token of a claim.
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit;
     Failure(ExitCode::unreachable, "unavailable",

@@ -167,6 +167,7 @@ class Examination {
 void look_at_opening(RedisOptions options, Findings& findings) {
   options.evicting_is_warning = true;
   options.min_durability.reset();
+  const std::uint32_t copies = options.wait_replicas;
   const auto store = RedisStore::open(std::move(options));
   if (!store && store.error().code == errc::denied) {
     findings.push_back({Severity::bad, "rights", store.error().message,
@@ -178,15 +179,21 @@ void look_at_opening(RedisOptions options, Findings& findings) {
     if (!told) findings.push_back({Severity::bad, "open", store.error().message, "see above"});
   } else {
     findings.push_back({Severity::ok, "rights", "all that is needed", ""});
+    bool confirmed = copies != 0;
     for (const std::string& warning : (*store)->warnings()) {
       // The rest is told setting by setting.
-      if (warning.find("replicas confirm") != std::string::npos)
+      if (warning.find("replicas confirm") != std::string::npos) {
+        confirmed = false;
         findings.push_back({Severity::bad, "wait_replicas", warning,
                             "start the replicas, or ask for fewer with wait_replicas"});
+      }
       if (warning.find("is forbidden: sweep") != std::string::npos)
         findings.push_back(
             {Severity::warn, "rights", warning, "ACL SETUSER ... +scan +strlen +getrange"});
     }
+    if (confirmed)
+      findings.push_back(
+          {Severity::ok, "wait_replicas", std::to_string(copies) + " confirm each write", ""});
   }
 }
 

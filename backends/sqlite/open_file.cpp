@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "file_identity.hpp"
 #include "idem/clock.hpp"
 #include "schema.hpp"
 
@@ -91,6 +92,7 @@ result<Connection> open_writer(const std::string& path, const SqliteOptions& opt
   const bool in_memory = path == ":memory:";
   if (!in_memory) {
     if (auto place = check_place(path, options.create); !place) return place.error();
+    if (auto log = check_log_is_there(path, options.busy_timeout); !log) return log.error();
   }
   const bool create = options.create || in_memory;
   auto connection = Connection::open(path, create, options.busy_timeout);

@@ -37,15 +37,24 @@ class Examination {
       return std::move(findings_);
     }
     look_at_place();
-    SqliteOptions options = options_;
-    options.create = false;
-    auto connection = open_reader(path_, options);
-    if (!connection) {
-      add(Severity::bad, "file", connection.error().message,
+    std::error_code none;
+    if (!fs::exists(path_, none)) {
+      add(Severity::bad, "file", "there is no store " + path_ + ": nothing was claimed there yet",
           "check the path; a store is made by its first claim");
       return std::move(findings_);
     }
+    SqliteOptions options = options_;
+    options.create = false;
+    const bool in_use = fs::exists(path_ + "-wal", none);
+    auto connection = open_reader(path_, options);
+    if (!connection) {
+      add(Severity::bad, "file", connection.error().message, "check the path and its rights");
+      return std::move(findings_);
+    }
     look_at_database(*connection);
+    // Whose log is there keeps it. One that looking made goes with the last to look, and is empty.
+    if (!in_use)
+      sqlite3_db_config(connection->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
     return std::move(findings_);
   }
 
@@ -78,9 +87,9 @@ class Examination {
     }
     const std::uint64_t left =
         std::uint64_t{system.f_bavail} * static_cast<std::uint64_t>(system.f_bsize);
-    if (left < kDiskBytesLittle)
-      add(Severity::warn, "disk", mib(left) + " left: a full disk takes no claims",
-          "make room below " + directory);
+    if (left >= kDiskBytesLittle) return add(Severity::ok, "disk", mib(left) + " left");
+    add(Severity::warn, "disk", mib(left) + " left: a full disk takes no claims",
+        "make room below " + directory);
   }
 
   void look_at_database(Connection& connection) {
@@ -139,7 +148,8 @@ class Examination {
       add(Severity::warn, "schema", "an index is missing: sweeps read every record",
           "open it as a store: the next claim makes it");
     } else {
-      add(Severity::ok, "schema", "version " + std::to_string(kSchemaVersion));
+      add(Severity::ok, "schema",
+          "version " + std::to_string(kSchemaVersion) + ", with its columns and unique key");
     }
     look_at_clock(connection);
   }

@@ -49,7 +49,7 @@ struct Engine {
 
   SqliteOptions options;
   std::string path;
-  sqlite::FileIdentity file;
+  sqlite::FilesIdentity files;
   sqlite::StoreTime time;
   std::optional<Writer> writer;  // closed last: its checkpoint finds the readers gone
   std::vector<ReadLane> lanes;   // empty: a private database, whose one connection does it all
@@ -59,7 +59,7 @@ struct Engine {
 };
 
 void Engine::write(std::span<CombinerJob* const> jobs) {
-  if (const auto trouble = file.trouble()) {
+  if (const auto trouble = files.trouble()) {
     for (CombinerJob* job : jobs) sqlite::fail_all(static_cast<WriteJob&>(*job).steps, *trouble);
     return;
   }
@@ -78,7 +78,7 @@ void Engine::write(std::span<CombinerJob* const> jobs) {
 
 void Engine::read(std::size_t lane, std::span<CombinerJob* const> jobs) {
   ReadLane& mine = lanes[lane];
-  std::optional<Error> trouble = file.trouble();
+  std::optional<Error> trouble = files.trouble();
   if (!trouble && !mine.reader) {
     auto connection = sqlite::open_reader(path, options);
     if (connection) {
@@ -249,9 +249,9 @@ result<StorePtr> open_sqlite(const SqliteOptions& options) {
   Clock& clock = options.clock == nullptr ? system_clock() : *options.clock;
   auto engine = std::make_unique<Engine>(options, *path, clock);
   if (!in_memory) {
-    auto file = sqlite::FileIdentity::of(*path);
-    if (!file) return file.error();
-    engine->file = std::move(*file);
+    auto files = sqlite::FilesIdentity::of(*path, *connection);
+    if (!files) return files.error();
+    engine->files = std::move(*files);
   }
   auto writer = Writer::make(std::move(*connection), engine->time, options.busy_timeout);
   if (!writer) return writer.error();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "choose/private_store.hpp"
+
 namespace idem::bench {
 namespace {
 
@@ -77,6 +79,7 @@ std::vector<Candidate> candidates_from(const Needs& needs, const Report& capacit
     c.multi_process = row.multi_process;
     c.multi_host = row.multi_process && row.server;
     c.skipped = row.skipped;
+    if (subjects[i].is_private) c.settable_to = highest_tier(subjects[i].name);
     c.capacity = row.rate().median;
     c.interval = row.rate().ci95;
     c.broken = row.total.checks.violations();

@@ -47,8 +47,10 @@ Json to_json(const Choice& choice) {
                       {"capacity_needed", number(choice.decision.needed)},
                       {"flips", Json::array()}};
   for (const Flip& flip : choice.flips)
-    recommendation["flips"].push_back(Json{
-        {"if", flip.change}, {"store", flip.store.empty() ? Json(nullptr) : Json(flip.store)}});
+    recommendation["flips"].push_back(
+        Json{{"if", flip.change},
+             {"store", flip.store.empty() ? Json(nullptr) : Json(flip.store)},
+             {"measured", flip.measured}});
   out["recommendation"] = std::move(recommendation);
   out["candidates"] = Json::array();
   for (std::size_t i = 0; i < choice.candidates.size(); ++i)

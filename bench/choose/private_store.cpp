@@ -60,4 +60,9 @@ Subject private_subject(const std::string& backend, Durability tier, Clock& cloc
   return subject;
 }
 
+std::optional<Durability> highest_tier(const std::string& backend) {
+  if (backend == "sqlite" || backend == "redis" || backend == "mysql") return Durability::power;
+  return std::nullopt;
+}
+
 }  // namespace idem::bench

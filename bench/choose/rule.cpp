@@ -101,7 +101,8 @@ std::vector<Flip> flips(const Needs& needs, const std::vector<Candidate>& candid
   std::vector<Flip> found;
   const auto consider = [&](std::string change, const Needs& changed) {
     const Decision then = decide(changed, candidates);
-    if (then.chosen != now.chosen) found.push_back({std::move(change), name_of(then, candidates)});
+    if (then.chosen != now.chosen)
+      found.push_back({std::move(change), name_of(then, candidates), true});
   };
   if (now.chosen && needs.rate > 0) {
     const Candidate& chosen = candidates[*now.chosen];
@@ -129,11 +130,17 @@ std::vector<Flip> flips(const Needs& needs, const std::vector<Candidate>& candid
   }
   for (const Durability tier : {Durability::none, Durability::process, Durability::power}) {
     if (tier == needs.durability) continue;
+    const std::string change = fmt::format("tier '{}' {}", to_string(tier),
+                                           tier < needs.durability ? "is enough" : "needed");
+    if (std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+          return c.skipped.empty() && c.durability < tier && c.settable_to >= tier;
+        })) {
+      found.push_back({change, "", false});
+      continue;
+    }
     Needs other = needs;
     other.durability = tier;
-    consider(fmt::format("tier '{}' {}", to_string(tier),
-                         tier < needs.durability ? "is enough" : "needed"),
-             other);
+    consider(change, other);
   }
   return found;
 }

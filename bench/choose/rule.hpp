@@ -51,6 +51,9 @@ struct Candidate {
   std::optional<bool> rate_reached;  // at Needs::rate
   std::optional<Nanos> latency;      // at Needs::rate, the goal's quantile (p99 without a goal)
   std::string skipped;               // why nothing was measured
+  // The highest tier that it could be set to, if it is ours to set; it was measured at
+  // `durability`.
+  std::optional<Durability> settable_to;
 
   // What can be counted on.
   [[nodiscard]] double floor() const { return interval ? interval->low : capacity; }
@@ -60,6 +63,8 @@ struct Candidate {
 struct Flip {
   std::string change;  // "rate above 4.9k/s"
   std::string store;   // "" if none of them would do
+  // False: some store can be set to it, but was not measured so: nobody knows the answer.
+  bool measured = true;
 };
 
 struct Decision {

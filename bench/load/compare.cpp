@@ -16,6 +16,16 @@ result<void> check_alike(const Json& before, const Json& after) {
     if (document->value("schema", "") != kReportSchema)
       return fail(errc::invalid_argument, fmt::format("not a document of {}", kReportSchema));
   }
+  const std::string kind = before.value("kind", "run");
+  const std::string other = after.value("kind", "run");
+  if (kind != other)
+    return fail(errc::invalid_argument,
+                fmt::format("the two are of different kinds: '{}' and '{}'", kind, other));
+  if (kind != "run")
+    return fail(errc::invalid_argument,
+                fmt::format("measurements of kind '{}' are not compared: only those of idem bench "
+                            "run are",
+                            kind));
   if (before.at("plan").at("hash") != after.at("plan").at("hash"))
     return fail(errc::invalid_argument,
                 "the two were measured with different plans: same seed, keys, duplicates, crashes "

@@ -55,8 +55,11 @@ void add_recommendation(Page& page, const Json& document) {
   for (const Json& flip : found.at("flips")) {
     const std::string then =
         flip.at("store").is_null() ? "none of these" : text_figure(flip, "store");
-    page.notes.push_back(
-        {PageNote::Kind::note, "would change to " + then + " if: " + text_figure(flip, "if")});
+    page.notes.push_back({PageNote::Kind::note,
+                          flip.value("measured", true)
+                              ? "would change to " + then + " if: " + text_figure(flip, "if")
+                              : text_figure(flip, "if") + ": the stores were not set so; choose "
+                                                          "again with that --durability"});
   }
   for (const Json& one : document.at("candidates")) {
     if (!one.at("fits").get<bool>())

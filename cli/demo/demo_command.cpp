@@ -9,6 +9,7 @@
 
 #include "commands.hpp"
 #include "options.hpp"
+#include "stop_on_signal.hpp"
 #include "worker.hpp"
 
 namespace idem::cli {
@@ -18,6 +19,8 @@ namespace {
 struct Options {
   std::string worker_url;
 };
+
+constexpr Micros kLook = std::chrono::milliseconds(100);  // between two looks at the stop
 
 // Prints facts as they are found; with --json keeps them.
 class Transcript {
@@ -110,8 +113,8 @@ std::string told(const result<ClaimOutcome>& outcome) {
 }
 
 // A worker is killed in the middle; its lease ends; another takes over; the dead one's report,
-// late, is refused.
-void show_crash(Transcript& transcript) {
+// late, is refused. Ends early, and tidies up, when `stop` is raised.
+void show_crash(Transcript& transcript, const std::atomic<bool>& stop) {
   transcript.heading("A worker dies in the middle of its work (sqlite:)");
   const Scratch scratch;
   Worker worker(scratch.url());
@@ -126,7 +129,12 @@ void show_crash(Transcript& transcript) {
   const auto early = service.claim(request);
   transcript.fact(early && std::holds_alternative<InProgress>(*early),
                   "at once another claim gets: " + told(early));
-  auto later = service.claim_or_wait(request, std::chrono::seconds(10));
+  const Time patience = system_clock().now() + std::chrono::seconds(10);
+  auto later = service.claim_or_wait(request, kLook);
+  while (!stop && later && std::holds_alternative<InProgress>(*later) &&
+         system_clock().now() < patience)
+    later = service.claim_or_wait(request, kLook);
+  if (stop) return;
   auto* claimed = later ? std::get_if<Claimed>(&*later) : nullptr;
   if (claimed == nullptr) return transcript.fact(false, "a takeover: " + told(later));
   Lease& lease = claimed->lease;
@@ -150,9 +158,11 @@ void show_crash(Transcript& transcript) {
 
 ExitCode demo(const Options& options, Context& context) {
   if (!options.worker_url.empty()) return be_worker(options.worker_url);
+  const StopOnSignal stop;
   Transcript transcript(context.json);
   show_duplicates(transcript);
-  show_crash(transcript);
+  if (!stop.flag()) show_crash(transcript, stop.flag());
+  if (stop.flag()) return StopOnSignal::exit_code();
   return transcript.end();
 }
 

@@ -112,8 +112,11 @@ Json key_to_json(const Key& key) {
 
 }  // namespace
 
-ScriptRunner::ScriptRunner(StorePtr store, Clock& clock)
-    : clock_(clock), service_(store, scenario_options(clock)), sequence_(std::move(store)) {}
+ScriptRunner::ScriptRunner(StorePtr store, Clock& clock, const std::atomic<bool>& stop)
+    : clock_(clock),
+      stop_(stop),
+      service_(store, scenario_options(clock)),
+      sequence_(std::move(store)) {}
 
 const std::map<std::string, ScriptRunner::Operation, std::less<>>& ScriptRunner::operations() {
   static const std::map<std::string, Operation, std::less<>> kOperations{
@@ -355,7 +358,14 @@ Json ScriptRunner::accept(Line& line) {
 Json ScriptRunner::advance(Line& line) {
   const auto by = line.duration("by");
   if (!by) throw Failure::usage("no 'by'");
-  clock_.pause(*by);
+  if (&clock_ != &system_clock()) {
+    clock_.pause(*by);
+    return named("advanced");
+  }
+  constexpr Micros kLook = std::chrono::milliseconds(50);  // between two looks at the stop
+  const Time until = clock_.now() + by->micros();
+  for (Micros left = by->micros(); left > Micros(0) && !stop_; left = until - clock_.now())
+    clock_.pause(std::min(left, kLook));
   return named("advanced");
 }
 

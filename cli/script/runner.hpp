@@ -1,6 +1,7 @@
 // Runs the operations of a scenario on one store.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,10 +13,10 @@
 
 namespace idem::cli {
 
-// Not thread safe. Borrows the clock.
+// Not thread safe. Borrows the clock, and `stop`, which ends a real-time advance.
 class ScriptRunner {
  public:
-  ScriptRunner(StorePtr store, Clock& clock);
+  ScriptRunner(StorePtr store, Clock& clock, const std::atomic<bool>& stop);
 
   // The answer to one line; what the store or the library refuses is an answer, too. A line that
   // is not an operation is a Failure (usage).
@@ -53,6 +54,7 @@ class ScriptRunner {
   [[nodiscard]] std::uint64_t fence_of(Line& line);
 
   Clock& clock_;
+  const std::atomic<bool>& stop_;
   IdempotencyService service_;
   SequenceGuard sequence_;
   std::map<std::pair<std::string, Key>, Attempted> attempts_;

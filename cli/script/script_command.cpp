@@ -33,17 +33,18 @@ class File {
   File(const Options& options, const Context& context, std::string name, Tally& tally)
       : options_(options), context_(context), name_(std::move(name)), tally_(tally) {}
 
-  // Up to the line at which `stop` is raised: the store is taken away in any case.
-  void run(const StoreChoice& choice, const std::atomic<bool>& stop) {
+  // False: a signal came, and no further line was run. The store is taken away in any case.
+  [[nodiscard]] bool run(const StoreChoice& choice) {
+    std::istringstream lines(read_file(name_));  // a signal ends it as usual: nothing is made yet
+    const StopOnSignal stop;
     VirtualClock virtual_clock;
     Clock& clock = options_.real_time ? system_clock() : virtual_clock;
     OpenOptions opened;
     opened.clock = &clock;
     const Fixture made = must(open_beside(choice.url, opened), choice.from);
-    ScriptRunner runner(made.store, clock);
-    std::istringstream lines(read_file(name_));
+    ScriptRunner runner(made.store, clock, stop.flag());
     std::string text;
-    for (int number = 1; !stop && std::getline(lines, text); ++number) {
+    for (int number = 1; !stop.flag() && std::getline(lines, text); ++number) {
       const std::size_t begin = text.find_first_not_of(" \t\r");
       if (begin == std::string::npos || text[begin] == '#') continue;
       try {
@@ -54,6 +55,7 @@ class File {
         throw Failure::usage(fmt::format("{}:{}: {}", name_, number, error.what()));
       }
     }
+    return !stop.flag();
   }
 
  private:
@@ -87,11 +89,10 @@ ExitCode script(const Options& options, Context& context) {
   StoreChoice choice = named_store(context);
   if (choice.url.empty()) choice = {"memory:", "the default store memory:"};
   Tally tally;
-  const StopOnSignal stop;
   signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of writing
-  for (const std::string& name : options.files)
-    File(options, context, name, tally).run(choice, stop.flag());
-  if (stop.flag()) return StopOnSignal::exit_code();
+  for (const std::string& name : options.files) {
+    if (!File(options, context, name, tally).run(choice)) return StopOnSignal::exit_code();
+  }
   const bool passed = tally.differences.empty();
   if (context.json) {
     print_document(Json{{"outcome", passed ? "passed" : "failed"},

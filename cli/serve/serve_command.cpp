@@ -21,9 +21,10 @@ struct ServeCommandOptions {
 };
 
 ExitCode run_serve(const ServeCommandOptions& options, Context& context) {
-  std::vector<std::pair<std::string, std::string>> flags;
-  if (!options.upstream.empty()) flags.emplace_back("serve.upstream", options.upstream);
-  if (!options.listen.empty()) flags.emplace_back("serve.listen", options.listen);
+  std::vector<ConfigFlag> flags;
+  if (!options.upstream.empty())
+    flags.push_back({"serve.upstream", options.upstream, "--upstream"});
+  if (!options.listen.empty()) flags.push_back({"serve.listen", options.listen, "--listen"});
   Config config = read_config(options.config, context, std::move(flags));
   if (config.serve.upstream.empty()) {
     throw Failure::usage("no upstream is named")

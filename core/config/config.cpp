@@ -36,7 +36,7 @@ result<Config> load_config_text(std::string_view text, const std::string& name,
   loader.read_file(*root, name);
   loader.read_environment(sources);
   loader.read_flags(sources);
-  return loader.finish();
+  return loader.finish(sources);
 }
 
 result<Config> load_config(const ConfigSources& sources) {
@@ -44,7 +44,7 @@ result<Config> load_config(const ConfigSources& sources) {
     Loader loader;
     loader.read_environment(sources);
     loader.read_flags(sources);
-    return loader.finish();
+    return loader.finish(sources);
   }
   errno = 0;
   std::ifstream file(sources.file, std::ios::binary);

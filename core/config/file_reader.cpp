@@ -36,8 +36,11 @@ void Loader::read_file(const Node& root, const std::string& name) {
   for (std::size_t i = 0; i < root.keys.size(); ++i) {
     if (root.keys[i].text != kRoot) {
       std::string what = "unknown key '" + root.keys[i].text + "'";
-      if (nearest(root.keys[i].text, {std::string(kRoot)}))
+      if (nearest(root.keys[i].text, {std::string(kRoot)})) {
         what += " (did you mean 'idempotency'?)";
+      } else if (names_under("").contains(root.keys[i].text)) {
+        what += " (it stands under 'idempotency:', indented)";
+      }
       fault(place(root.keys[i]), what);
       continue;
     }
@@ -93,8 +96,7 @@ void Loader::read_entry(const std::string& name, const Node& value) {
   if (name == "http.stored_headers") {
     if (!expect(value, Node::Kind::sequence, name)) return;
     for (const Node& item : value.values) {
-      if (!expect(item, Node::Kind::scalar, name)) return;
-      given.items.push_back(item.text);
+      if (expect(item, Node::Kind::scalar, name)) given.items.push_back(item.text);
     }
   } else {
     if (!expect(value, Node::Kind::scalar, name)) return;
@@ -127,24 +129,24 @@ void Loader::read_biz_types(const Node& map) {
 
 void Loader::read_store(const Node& map) {
   std::string front, back;
+  const std::size_t faults_before = faults_.size();
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     const std::string& key = map.keys[i].text;
     if (key != "front" && key != "back") {
-      return fault(place(map.keys[i]),
-                   "unknown key '" + key + "' (a tiered store has front and back)");
+      fault(place(map.keys[i]), "unknown key '" + key + "' (a tiered store has front and back)");
+      continue;
     }
-    if (!expect(map.values[i], Node::Kind::scalar, "store." + key)) return;
+    if (!expect(map.values[i], Node::Kind::scalar, "store." + key)) continue;
     (key == "front" ? front : back) = map.values[i].text;
+    if (const auto url = StoreUrl::parse(map.values[i].text); !url) {
+      fault(place(map.values[i]), key + ": " + url.error().message);
+    }
   }
+  if (faults_.size() != faults_before) return;
   if (front.empty() || back.empty()) {
     return fault(place(map), "store: a tiered store has both front and back");
   }
   Value given;
-  for (const std::string* const inner : {&front, &back}) {
-    if (const auto url = StoreUrl::parse(*inner); !url)
-      return fault(place(map),
-                   std::string(inner == &front ? "front: " : "back: ") + url.error().message);
-  }
   given.text = "tiered:?front=" + percent_encoded(front) + "&back=" + percent_encoded(back);
   apply("store", given, Origin::file, place(map));
 }
@@ -153,8 +155,9 @@ void Loader::read_routes(const Node& list) {
   std::vector<Route> routes;
   for (const Node& item : list.values) {
     Route route;
-    if (!expect(item, Node::Kind::map, "serve.routes") || !read_route(item, route)) return;
-    routes.push_back(std::move(route));
+    if (expect(item, Node::Kind::map, "serve.routes") && read_route(item, route)) {
+      routes.push_back(std::move(route));
+    }
   }
   if (!record("serve.routes", "serve.routes", Origin::file, place(list))) return;
   config_.serve.routes = std::move(routes);
@@ -173,21 +176,21 @@ bool Loader::read_route(const Node& map, Route& route) {
       continue;
     }
     if (!expect(value, Node::Kind::scalar, key)) continue;
+    Value given;
+    given.text = value.text;
     if (key == "method") {
-      if (value.text != "*" && !http::is_header_name(value.text)) {
-        fault(place(value), "method: '" + value.text + "' is no method");
-      }
-      route.method = value.text;
+      const auto method = to_method(given);
+      if (!method) fault(place(value), "method: " + method.error().message);
+      if (method) route.method = *method;
     } else if (key == "path") {
-      if (!value.text.starts_with('/')) fault(place(value), "path: it must start with '/'");
-      route.path = value.text;
+      const auto path = to_route_path(given);
+      if (!path) fault(place(value), "path: " + path.error().message);
+      if (path) route.path = *path;
     } else if (key == "biz_type") {
       const auto checked = check_key({{}, value.text, "-"});
       if (!checked) fault(place(value), checked.error().message);
       route.biz_type = value.text;
     } else {
-      Value given;
-      given.text = value.text;
       const auto use = to_word(given, kKeyUses);
       if (!use) fault(place(value), "key: " + use.error().message);
       if (use) route.key = *use;

@@ -119,10 +119,13 @@ result<void> set_strict(Config& config, const Value& value) {
 std::string show_strict(const Config& config) { return from_bool(config.http.strict); }
 
 result<void> set_stored_headers(Config& config, const Value& value) {
+  std::string faults;
   for (const std::string& item : value.items) {
-    if (!http::is_header_name(item)) return wrong("'" + item + "' is no header name");
-    if (!http::is_replayable_header(item)) return wrong("'" + item + "' is never replayed");
+    if (http::is_header_name(item) && http::is_replayable_header(item)) continue;
+    faults.append(faults.empty() ? "'" : ", '").append(item);
+    faults.append(http::is_header_name(item) ? "' is never replayed" : "' is no header name");
   }
+  if (!faults.empty()) return wrong(std::move(faults));
   config.http.stored_headers = value.items;
   return {};
 }

@@ -136,8 +136,8 @@ void Loader::read_environment(const ConfigSources& sources) {
 }
 
 void Loader::read_flags(const ConfigSources& sources) {
-  for (const auto& [name, text] : sources.flags) {
-    apply(name, flat_value(text), Origin::flag, "--set " + name);
+  for (const auto& [name, text, where] : sources.flags) {
+    apply(name, flat_value(text), Origin::flag, where.empty() ? "--set " + name : where);
   }
 }
 
@@ -198,7 +198,12 @@ void Loader::list_settings() {
   }
 }
 
-result<Config> Loader::finish() {
+result<Config> Loader::finish(const ConfigSources& sources) {
+  if (const auto url = StoreUrl::parse(config_.store); url && sources.check_store) {
+    if (auto checked = sources.check_store(*url); !checked) {
+      fault(found("", "store")->where, "store: " + checked.error().message);
+    }
+  }
   config_.service.policy = base_.apply_to(Policy());
   if (faults_.empty()) {
     check_relations(config_.service.policy, "");

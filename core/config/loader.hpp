@@ -18,9 +18,9 @@ class Loader {
   void read_environment(const ConfigSources& sources);
   void read_flags(const ConfigSources& sources);
 
-  // Checks what concerns several settings at once; then the configuration or every fault, a line
-  // each.
-  [[nodiscard]] result<Config> finish();
+  // Judges the store that won, and what concerns several settings at once; then the configuration
+  // or every fault, a line each.
+  [[nodiscard]] result<Config> finish(const ConfigSources& sources);
 
  private:
   void read_map(const Node& map, const std::string& prefix);

@@ -12,6 +12,8 @@ using Json = nlohmann::ordered_json;
 
 // What parse_duration takes.
 constexpr const char* kDuration = "^([0-9]+(\\.[0-9]+)?(d|h|m|s|ms|us))+$";
+// Segments, "*" for a whole one, a last "**".
+constexpr const char* kRoutePath = "^(/([^*?#/ ]*|\\*))*/([^*?#/ ]*|\\*|\\*\\*)$";
 constexpr const char* kCount = "^[0-9]+(k|M|G|KiB|MiB|GiB|TiB)?$";
 
 Json object() {
@@ -20,8 +22,8 @@ Json object() {
 
 Json route() {
   Json schema = object();
-  schema["properties"] = Json{{"method", Json{{"type", "string"}}},
-                              {"path", Json{{"type", "string"}, {"pattern", "^/"}}},
+  schema["properties"] = Json{{"method", Json{{"type", "string"}, {"pattern", "^[^a-z]+$"}}},
+                              {"path", Json{{"type", "string"}, {"pattern", kRoutePath}}},
                               {"key", Json{{"enum", Json{"required", "optional", "off"}}}},
                               {"biz_type", Json{{"type", "string"}, {"maxLength", 32}}}};
   return schema;

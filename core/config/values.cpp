@@ -1,5 +1,6 @@
 #include "values.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -60,6 +61,44 @@ result<std::uint32_t> to_number(const Value& value) {
   if (*number > std::numeric_limits<std::uint32_t>::max())
     return wrong(value.text + " is too large");
   return static_cast<std::uint32_t>(*number);
+}
+
+// Methods are compared with case (RFC 9110 §9.1): "put" would match no request, in silence.
+result<std::string> to_method(const Value& value) {
+  const std::string& text = value.text;
+  if (text == "*") return text;
+  if (!http::is_header_name(text) || text.find('*') != std::string::npos) {
+    return wrong("'" + text + "' is no method");
+  }
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (std::none_of(text.begin(), text.end(), is_small)) return text;
+  std::string capital = text;
+  for (char& c : capital) c = is_small(c) ? static_cast<char>(c - 'a' + 'A') : c;
+  return wrong("'" + text + "' matches no request: write " + capital);
+}
+
+// Only what can match the path of some request.
+result<std::string> to_route_path(const Value& value) {
+  const std::string& text = value.text;
+  if (!text.starts_with('/')) return wrong("'" + text + "': it must start with '/'");
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= 0x20 || byte >= 0x7F || c == '?' || c == '#') {
+      return wrong("'" + text + "' matches no request: a path is visible ASCII without query");
+    }
+  }
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('/', at + 1), text.size());
+    const std::string segment = text.substr(at + 1, end - at - 1);
+    if (segment == "**" && end != text.size()) {
+      return wrong("'" + text + "' matches no request: '**' stands at the end only");
+    }
+    if (segment != "*" && segment != "**" && segment.find('*') != std::string::npos) {
+      return wrong("'" + text + "' matches no request: '*' is a whole segment, as in /orders/*");
+    }
+    at = end;
+  }
+  return text;
 }
 
 std::string from_bytes(std::uint64_t count) {

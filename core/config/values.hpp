@@ -12,10 +12,12 @@
 namespace idem::config {
 
 [[nodiscard]] result<bool> to_bool(const Value& value);
-[[nodiscard]] result<Duration> to_duration(const Value& value);     // "30s"
-[[nodiscard]] result<Duration> to_seconds(const Value& value);      // 600
-[[nodiscard]] result<std::uint64_t> to_count(const Value& value);   // 64, 1MiB; >= 1
-[[nodiscard]] result<std::uint32_t> to_number(const Value& value);  // >= 1
+[[nodiscard]] result<Duration> to_duration(const Value& value);       // "30s"
+[[nodiscard]] result<Duration> to_seconds(const Value& value);        // 600
+[[nodiscard]] result<std::uint64_t> to_count(const Value& value);     // 64, 1MiB; >= 1
+[[nodiscard]] result<std::uint32_t> to_number(const Value& value);    // >= 1
+[[nodiscard]] result<std::string> to_method(const Value& value);      // "PUT", "*"
+[[nodiscard]] result<std::string> to_route_path(const Value& value);  // "/orders/*", "/public/**"
 [[nodiscard]] std::string from_bytes(std::uint64_t count);
 [[nodiscard]] inline std::string from_bool(bool value) { return value ? "true" : "false"; }
 

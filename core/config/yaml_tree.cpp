@@ -117,6 +117,14 @@ class TreeBuilder final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
+// `line` from 0.
+bool indented_by_tab(std::string_view text, int line) {
+  for (; line > 0 && !text.empty(); --line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::size_t word = text.find_first_not_of(" \t");
+  return text.substr(0, word).find('\t') != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string fault_at(const std::string& name, Place place, std::string_view what) {
@@ -143,7 +151,13 @@ result<Node> parse_yaml(std::string_view text, const std::string& name) {
   } catch (const Refused& fault) {
     return refused(fault.place, fault.what);
   } catch (const YAML::Exception& fault) {
-    return refused(place_of(fault.mark), fault.msg);
+    std::string what = fault.msg;
+    if (indented_by_tab(text, fault.mark.line)) {
+      what = "a tab: YAML is indented by blanks";
+    } else if (what == YAML::ErrorMsg::MAP_VALUE) {
+      what += " (what ends with a colon stands in quotes: 'memory:')";
+    }
+    return refused(place_of(fault.mark), what);
   }
   return builder.take();
 }

@@ -75,6 +75,12 @@ TEST(Compare, FewRoundsAndMissingRowsGiveNoVerdict) {
 TEST(Compare, RefusesWhatCannotBeCompared) {
   const auto good = document(rounds_around(500, 0.01, 1));
   Json other = good;
+  other["kind"] = "capacity";
+  other.erase("plan");  // as the other kinds have none
+  EXPECT_EQ(compare(good, other).error().message,
+            "the two are of different kinds: 'run' and 'capacity'");
+  EXPECT_THAT(compare(other, other).error().message, HasSubstr("only those of idem bench run"));
+  other = good;
   other["plan"]["hash"] = "q";
   EXPECT_THAT(compare(good, other).error().message, HasSubstr("different plans"));
   other = good;

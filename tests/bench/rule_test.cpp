@@ -190,5 +190,22 @@ TEST(RuleText, FlipsAreWhatChangesTheAnswerAndNothingElse) {
   EXPECT_EQ(found.size(), 5U);
 }
 
+// SQLite was measured without its fsyncs; set to 'power' it may well be the answer still.
+TEST(RuleText, WhatWasNotMeasuredAtATierIsNotSaidToFallThere) {
+  auto all = field();
+  named(all, "sqlite").settable_to = Durability::power;
+  const auto flip_of = [&]() -> Flip {
+    for (const Flip& flip : flips(usual(), all)) {
+      if (flip.change == "tier 'power' needed") return flip;
+    }
+    return {};
+  };
+  EXPECT_FALSE(flip_of().measured);
+  EXPECT_EQ(flip_of().store, "");
+  named(all, "sqlite").skipped = "not installed";
+  EXPECT_TRUE(flip_of().measured);
+  EXPECT_EQ(flip_of().store, "mysql");
+}
+
 }  // namespace
 }  // namespace idem::bench

@@ -109,6 +109,84 @@ TEST(Config, EveryFaultIsToldAtOnce) {
             "30s, 500ms, 0.5s, 1h30m");
 }
 
+// Lists too; and the store, whose kinds only the caller knows.
+TEST(Config, EveryFaultOfAListAndOfTheStoreIsToldAtOnce) {
+  EXPECT_EQ(fault_of("idempotency:\n"
+                     "  http: {stored_headers: [Set-Cookie, ETag, 'a b', Date]}\n"
+                     "  serve:\n"
+                     "    routes:\n"
+                     "      - {method: put, path: /orders}\n"
+                     "      - {path: /ok}\n"
+                     "      - {path: orders, key: always}\n"
+                     "      - nothing\n"),
+            "idem.yml:2:26: error: http.stored_headers: 'Set-Cookie' is never replayed, "
+            "'a b' is no header name, 'Date' is never replayed\n"
+            "idem.yml:5:18: error: method: 'put' matches no request: write PUT\n"
+            "idem.yml:7:16: error: path: 'orders': it must start with '/'\n"
+            "idem.yml:7:29: error: key: 'always' is none of required, optional, off\n"
+            "idem.yml:8:9: error: serve.routes: a map of keys and values is expected, not a single "
+            "value");
+  EXPECT_THAT(fault_of("idempotency:\n  store: {front: a, back: b, side: c}\n"),
+              ::testing::AllOf(StartsWith("idem.yml:2:18: error: front: "), HasSubstr("back: "),
+                               HasSubstr("'side'")));
+
+  ConfigSources sources = no_environment();
+  sources.check_store = [](const StoreUrl& url) -> result<void> {
+    if (url.scheme() == "memory") return {};
+    return fail(errc::invalid_argument, "no kind of ours");
+  };
+  const auto faults = [&](const std::string& store) {
+    const auto config =
+        load_config_text("idempotency:\n  stroe: a\n  store: " + store + "\n", "i", sources);
+    return config ? "loaded" : config.error().message;
+  };
+  EXPECT_EQ(faults("nothing:x"),
+            "i:2:3: error: unknown key 'stroe' (did you mean 'store'?)\n"
+            "i:3:10: error: store: no kind of ours");
+  EXPECT_EQ(faults("'memory:'"), "i:2:3: error: unknown key 'stroe' (did you mean 'store'?)");
+  // Only the one that is used is judged.
+  sources.flags = {{"store", "memory:", "--store"}};
+  EXPECT_EQ(faults("nothing:x"), "i:2:3: error: unknown key 'stroe' (did you mean 'store'?)");
+}
+
+// A route that matches nothing lets its requests through without a key.
+TEST(Config, ARouteThatMatchesNoRequestIsRefused) {
+  const auto route = [](const std::string& text) {
+    return fault_of("idempotency:\n  serve: {routes: [{" + text + "}]}\n");
+  };
+  for (const char* const path :
+       {"/", "/**", "/*", "/a/*", "/a/*/b", "/a/**", "/*/*/**", "/a//b", "/a/", "/a%2Fb"}) {
+    EXPECT_EQ(route("path: '" + std::string(path) + "'"), "loaded") << path;
+  }
+  for (const char* const path : {"", "a", "*", "/a/**/b", "/**/", "/c/*d", "/c/d*", "/c/***",
+                                 "/c/**d", "/a?b=1", "/a#b", "/a b", "/a/ü"}) {
+    EXPECT_THAT(route("path: '" + std::string(path) + "'"), HasSubstr("error: path: ")) << path;
+  }
+  for (const char* const method : {"*", "PUT", "M-SEARCH"}) {
+    EXPECT_EQ(route("method: '" + std::string(method) + "'"), "loaded") << method;
+  }
+  for (const char* const method : {"put", "Put", "P*", "", "PUT POST", "PUT,POST"}) {
+    EXPECT_THAT(route("method: '" + std::string(method) + "'"), HasSubstr("error: method: "))
+        << method;
+  }
+}
+
+TEST(Config, YamlsOwnTrapsAreExplained) {
+  EXPECT_EQ(fault_of("store: sqlite:a.db\n"),
+            "idem.yml:1:1: error: unknown key 'store' (it stands under 'idempotency:', indented)");
+  EXPECT_THAT(fault_of("http: {strict: true}\n"), HasSubstr("under 'idempotency:'"));
+  EXPECT_EQ(fault_of("colour: red\n"), "idem.yml:1:1: error: unknown key 'colour'");
+  EXPECT_EQ(fault_of("idempotency:\n  store: memory:\n"),
+            "idem.yml:2:16: error: illegal map value (what ends with a colon stands in quotes: "
+            "'memory:')");
+  EXPECT_THAT(fault_of("idempotency:\n\tstore: sqlite:a\n"),
+              ::testing::AllOf(StartsWith("idem.yml:2:"), HasSubstr("indented by blanks")));
+  EXPECT_THAT(fault_of("idempotency:\n  http:\n  \tstrict: true\n"),
+              HasSubstr("indented by blanks"));
+  EXPECT_THAT(fault_of("idempotency:\n  wait: 'open\n"),
+              ::testing::Not(HasSubstr("indented by blanks")));
+}
+
 TEST(Config, ARepeatedKeyIsRefused) {
   EXPECT_EQ(fault_of("idempotency:\n  wait: 1s\n  wait: 2s\n"),
             "idem.yml:3:3: error: key 'wait' stands twice (first in line 2)");
@@ -232,6 +310,8 @@ TEST(Config, FaultsInEnvironmentAndFlagsNameThem) {
   sources.flags = {{"biz_types.pay.wait", "0s"}};
   EXPECT_THAT(load_config(sources).error().message,
               StartsWith("--set biz_types.pay.wait: error: wait: '0s' is not a duration"));
+  sources.flags = {{"serve.upstream", "x", "--upstream"}};
+  EXPECT_THAT(load_config(sources).error().message, StartsWith("--upstream: error: "));
   sources.flags.clear();
   sources.environment = [](const std::string& name) {
     return name == "IDEM_WAIT" ? std::optional<std::string>("soon") : std::nullopt;

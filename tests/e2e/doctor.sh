@@ -16,7 +16,11 @@ expect_exit 0 idem key claim k --store sqlite:good.db
 cp good.db before.db
 found 0 ok journal_mode '' sqlite:good.db
 found 0 ok durability '' sqlite:good.db --min-durability power
+found 0 ok disk '' sqlite:good.db
+found 0 ok schema '' sqlite:good.db
+expect_text out 'unique key'
 cmp good.db before.db
+[ "$(echo good.db*)" = good.db ] || fail_test "doctor left: $(echo good.db*)"
 found 0 warn synchronous 'synchronous=normal' 'sqlite:good.db?synchronous=normal'
 found 1 bad durability 'synchronous=normal' 'sqlite:good.db?synchronous=normal' --min-durability power
 found 1 bad durability 'sqlite:name.db' sqlite::memory: --min-durability process
@@ -79,6 +83,7 @@ found 0 ok appendfsync '' "$redis" --min-durability power
 found 0 ok rights '' "$redis"
 found 0 ok clock '' "$redis"
 found 0 ok role '' "$replicated"
+found 0 ok wait_replicas '' "$replicated"
 found 0 ok maxmemory-policy '' "$cluster"
 [ "$(grep -c '^ok *maxmemory-policy' <(idem store doctor --store "$cluster"))" = 3 ] || fail_test 'not every node'
 for policy in allkeys-lru volatile-lru volatile-ttl; do

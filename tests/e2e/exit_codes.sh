@@ -34,6 +34,7 @@ expect_exit 12 idem key claim paid --request b
 expect_exit 1 idem key complete paid --result other
 expect_exit 1 idem key release paid
 expect_exit 5 idem key force-release paid --yes
+expect_exit 5 idem key resolve paid --not-done
 
 eval "$(claim bad)"
 expect_exit 0 idem key fail bad --kind final --reason no

@@ -42,6 +42,37 @@ expect_exit 2 "${serve[@]}" --listen "$taken"
 expect_text err "cannot listen on $taken"
 expect_text err '--listen 127.0.0.1:0 takes any free port'
 
+# Where a value comes from is the option that was typed.
+expect_exit 2 idem serve --upstream nonsense --store memory:
+expect_text err '--upstream: error: '
+expect_exit 2 idem serve --upstream http://127.0.0.1:1 --store nonsense:x
+expect_text err '--store: error: '
+expect_exit 0 idem config show --origin --store memory:
+expect_text out '# flag --store'
+! grep -q -- '--set store' out || fail_test 'an option that nobody typed'
+printf 'idempotency:\n  store: nonsense:x\n  watt: 5s\n' >two.yml
+expect_exit 2 idem config check --config two.yml
+expect_text err "unknown store scheme 'nonsense:'"
+expect_text err "unknown key 'watt'"
+
+# A claim that is not given says so to whoever types it, also when the shell takes the output.
+expect_exit 0 idem key claim tried --store sqlite:tried.db --request a
+expect_exit 11 idem key claim tried --store sqlite:tried.db --request a --export
+expect_text out '(exit 11)'
+[ "$(wc -l <err)" = 1 ] || fail_test "not one line: $(cat err)"
+expect_text err 'not claimed: in progress tried'
+expect_exit 12 idem key claim tried --store sqlite:tried.db --request b
+expect_text err 'try:  another request came with this key first'
+expect_exit 0 idem key claim lost --biz pay --store sqlite:tried.db --lease 1ms --on-lapsed hold
+expect_exit 15 idem key claim lost --biz pay --store sqlite:tried.db --on-lapsed hold
+expect_text err 'idem key resolve lost --biz pay --result'
+expect_exit 0 idem key claim last --store sqlite:tried.db --lease 1ms --max-attempts 1
+expect_exit 16 idem key claim last --store sqlite:tried.db --max-attempts 1
+expect_text err 'no attempt is left'
+expect_exit 1 idem store doctor --store sqlite:missing.db
+expect_text out 'there is no store'
+! grep -q 'open files' out || fail_test 'a missing file is no limit'
+
 # Counts of things are numbers, counts of bytes have units.
 expect_exit 0 idem config show
 grep -Eq '^serve.connections_max: [0-9]+$' out || fail_test "$(grep connections out)"
@@ -71,6 +102,8 @@ check_json 0 idem store schema
 check_json 0 idem store sweep
 check_json 0 idem stores
 check_json 0 idem version
+check_json 0 idem --version
+[ "$(json out version)" = "$(idem --version | sed 's/^idem //')" ] || fail_test 'two versions'
 check_json 0 idem completion bash
 check_json 2 idem key get
 [ "$(json out error)" = usage ] || fail_test 'an error without its word'

@@ -57,5 +57,45 @@ TEST_F(MovedFile, AnotherStoreInItsPlaceIsNotMistakenForIt) {
   EXPECT_EQ(word(load(*other, key_)), "absent");
 }
 
+// What was committed is in the log, and who opens the file afterwards begins another one.
+TEST_F(MovedFile, ARemovedLogIsNotWrittenOn) {
+  for (const char* const part : {"-wal", "-shm"}) fs::remove(directory_.file() + part);
+  expect_refusal();
+}
+
+TEST_F(MovedFile, ALogAloneOrItsIndexAloneCountsAsMuch) {
+  for (const char* const part : {"-wal", "-shm"}) {
+    const std::string name = directory_.file() + part;
+    fs::rename(name, name + ".away");
+    expect_refusal();
+    fs::copy_file(name + ".away", name);
+    expect_refusal();
+    fs::rename(name + ".away", name);
+    EXPECT_EQ(word(load(*store_, key_)), "stands");
+  }
+}
+
+// The record is not in the database yet: to a second process the key would be free.
+TEST_F(MovedFile, NobodyOpensAFileWhoseLogOthersHold) {
+  for (const char* const part : {"-wal", "-shm"}) fs::remove(directory_.file() + part);
+  SqliteOptions options;
+  options.path = directory_.file();
+  options.busy_timeout = milliseconds(20);
+  const auto second = open_sqlite(options);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, errc::cannot_open);
+  EXPECT_THAT(second.error().message, HasSubstr("-wal was moved or removed"));
+  store_.reset();
+  EXPECT_TRUE(open_sqlite(options)) << "nobody is left";
+}
+
+TEST_F(MovedFile, ASymbolicLinksLogLiesBesideItsTarget) {
+  fs::create_symlink(directory_.file(), directory_.file("link.db"));
+  const StorePtr linked = open_or_die(directory_.file("link.db"));
+  EXPECT_EQ(word(load(*linked, key_)), "stands");
+  fs::remove(directory_.file() + "-wal");
+  EXPECT_EQ(word(load(*linked, key_)), "unavailable");
+}
+
 }  // namespace
 }  // namespace idem

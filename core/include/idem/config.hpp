@@ -19,12 +19,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "idem/http_policy.hpp"
 #include "idem/serve_options.hpp"
 #include "idem/service.hpp"
+#include "idem/store_url.hpp"
 
 namespace idem {
 
@@ -47,12 +47,21 @@ struct Config {
   std::vector<Setting> settings;  // every one, in the order of the table, then per biz_type
 };
 
+// As after --set: {"redis_ttl", "10s"}.
+struct ConfigFlag {
+  std::string name;
+  std::string value;
+  std::string where{};  // the option it stands for: "--store"; empty: "--set NAME"
+};
+
 struct ConfigSources {
   std::string file;  // path; empty: no file. One that is named and missing is an error
   // nullptr: the process's environment. Else looks a variable up.
   std::function<std::optional<std::string>(const std::string& name)> environment;
-  // Name and value, as after --set: {"redis_ttl", "10s"}.
-  std::vector<std::pair<std::string, std::string>> flags;
+  std::vector<ConfigFlag> flags;
+  // Judges the store's URL beyond its form, for those who know which stores there are (core names
+  // none); nullptr: every scheme will do.
+  std::function<result<void>(const StoreUrl&)> check_store;
 };
 
 // invalid_argument with one line per fault, each starting with its place; cannot_open if the file

@@ -18,7 +18,7 @@ enum class OnDoubt : std::uint8_t {
 };
 
 struct Route {
-  std::string method = "*";
+  std::string method = "*";  // compared with case; "*": any
   // "/orders/*/pay": "*" stands for one segment, a last "/**" for any rest.
   std::string path = "/**";
   http::KeyUse key = http::KeyUse::required;
