@@ -20,8 +20,8 @@ namespace idem::memory {
                                             const CellFields& fields, std::uint64_t version,
                                             Time written) {
   const std::uint64_t fence = fields.fence(version);
-  const std::uint64_t told = std::uint64_t{cell.told()} << 32 | fields.attempt();
-  const Status status = cell.status();
+  const std::uint64_t told = std::uint64_t{fields.told()} << 32 | fields.attempt();
+  const Status status = fields.status();
   const bool timed = fields.has_until();
   const Time until = timed ? later(written, fields.until_after()) : Time{};
   const Time created = fields.created(written, fence);
@@ -38,7 +38,7 @@ namespace idem::memory {
   held.expires_at = expires;
 }
 
-// Cell::told() and the attempt before it are as in a Record.
+// CellFields::told() and the attempt before it are as in a Record.
 static_assert(offsetof(Record, status) == offsetof(Record, attempt) + 4 &&
               offsetof(Record, fail_kind) == offsetof(Record, attempt) + 5 &&
               offsetof(Record, tombstone) == offsetof(Record, attempt) + 6 &&
@@ -65,7 +65,7 @@ inline void describe_written(Record& held, const Draft& draft, std::uint64_t ver
 }
 
 // False: no memory.
-[[nodiscard]] inline bool assign(std::string& to, std::string_view from) noexcept {
+[[nodiscard, gnu::noinline]] inline bool assign(std::string& to, std::string_view from) noexcept {
   try {
     to.assign(from);
     return true;
@@ -79,8 +79,9 @@ inline void describe_written(Record& held, const Draft& draft, std::uint64_t ver
                                                    std::string_view from) noexcept {
   // Of the two sizes the one that is known before the cell has come.
   const std::size_t count = to.size();
-  if (from.size() != count || count < 16) [[unlikely]]
-    return (from.empty() && to.empty()) || assign(to, from);
+  if (from.size() != count) [[unlikely]]
+    return assign(to, from);
+  if (count == 0) return true;
   copy_bytes(to.data(), from.data(), count);
   return true;
 }
@@ -107,20 +108,43 @@ inline void describe_written(Record& held, const Draft& draft, std::uint64_t ver
   answer_stands(answer, cell, cell.fields(), cell.version(), cell.updated(), moment);
 }
 
-// The same for any settled cell; those that most records have know their places. `version_word`: as
-// settled.
+// The same for any settled cell; those that most records have know all about themselves.
+// `version_word`: as settled.
 [[gnu::always_inline]] inline void answer_stands(Answer& answer, const Cell& cell,
                                                  std::uint64_t version_word,
                                                  Moment moment) noexcept {
-  const auto as = [&](std::uint32_t bits) __attribute__((always_inline)) {
-    const CellFields fields(cell, bits);
+  const auto as = [&](std::uint32_t usual) __attribute__((always_inline)) {
+    const CellFields fields(cell, usual | (cell.bits & CellBits::kKeyBytes));
     answer_stands(answer, cell, fields, version_word, fields.written(version_word), moment);
   };
-  const std::uint32_t fields = cell.bits & CellBits::kFields;
-  const bool late = (version_word & Cell::kWrittenLate) != 0;
-  if (fields == CellBits::kOfFinished && !late) return as(CellBits::kOfFinished);
-  if (fields == CellBits::kOfClaim && !late) return as(CellBits::kOfClaim);
+  const std::uint32_t kind = cell.bits & ~(CellBits::kClass | CellBits::kKeyBytes);
+  if (kind == CellBits::kUsualSuccess) return as(CellBits::kUsualSuccess);
+  if (kind == CellBits::kUsualClaim && version_word < Cell::kWrittenLate)
+    return as(CellBits::kUsualClaim);
   answer_stands_any(answer, cell, moment);
+}
+
+// If the cell is a bare key's, a usual one and settled, answers as answer_stands does; else it does
+// nothing: false. One comparison tells all about a usual cell.
+[[nodiscard, gnu::always_inline]] inline bool answer_usual(Answer& answer, const Cell& cell,
+                                                           std::string_view key,
+                                                           Moment moment) noexcept {
+  const std::size_t count = key.size();
+  const auto as = [&](std::uint32_t usual) __attribute__((always_inline)) {
+    const CellFields fields(cell, usual | (count & CellBits::kKeyBytes));
+    if (!same_bytes(fields.text(), key.data(), count)) [[unlikely]]
+      return false;
+    const std::uint64_t version = cell.version_word.load();
+    if (usual == CellBits::kUsualClaim && version >= Cell::kWrittenLate) [[unlikely]]
+      return false;
+    answer_stands(answer, cell, fields, version, fields.written(version), moment);
+    return true;
+  };
+  const std::size_t bits = cell.bits & ~CellBits::kClass;
+  if (bits == (CellBits::kUsualSuccess | count)) [[likely]]
+    return as(CellBits::kUsualSuccess);
+  if (bits == (CellBits::kUsualClaim | count)) return as(CellBits::kUsualClaim);
+  return false;
 }
 
 inline void answer_written(Answer& answer, const Draft& draft, std::uint64_t version, Time written,

@@ -57,7 +57,8 @@ inline constexpr std::array<std::uint8_t, 9> kClassOf{1, 1, 1, 2, 3, 4, 5, 6, 6}
 
 // The `bits` of a cell.
 struct CellBits {
-  // Below: the key's bytes. The fields that may be there, in their order:
+  static constexpr std::uint32_t kKeyBytes = 0xFF;
+  // The fields that may be there, in their order:
   static constexpr unsigned kFieldsAt = 8;
   static constexpr std::uint32_t kResult = 1U << 8;
   static constexpr std::uint32_t kAttempt = 1U << 9;
@@ -79,6 +80,11 @@ struct CellBits {
   static constexpr unsigned kStatusAt = 24;          // 2 bits
   static constexpr unsigned kKindAt = 26;            // 2 bits
   static constexpr std::uint32_t kTombstone = 1U << 28;
+  // All that tells a usual claim and a usual completion, but for key bytes and class: whose bits
+  // are one of these needs no other looked at.
+  static constexpr std::uint32_t kUsualClaim = kOfClaim | kLate | kFresh;
+  static constexpr std::uint32_t kUsualSuccess = kOfFinished | 1U << kStatusAt;
+  static constexpr std::uint32_t kClass = 7U << kClassAt;
 };
 
 class CellFields;
@@ -98,14 +104,7 @@ class Cell {
   Owner owner;
 
   [[nodiscard]] std::uint32_t size_class() const { return bits >> CellBits::kClassAt & 7U; }
-  [[nodiscard]] Status status() const {
-    return static_cast<Status>(bits >> CellBits::kStatusAt & 3U);
-  }
-  // Status, kind of failure and tombstone, a byte for each.
-  [[nodiscard]] std::uint32_t told() const {
-    const std::uint32_t all = bits >> CellBits::kStatusAt;
-    return (all | all << 6 | all << 12) & 0x10303U;
-  }
+  [[nodiscard]] Status status() const;
   // The version that the version's word tells, whatever else it says.
   [[nodiscard]] static constexpr std::uint64_t version_in(std::uint64_t word) {
     return word & ~(kProvisional | kWrittenLate);
@@ -148,8 +147,8 @@ class Cell {
   }
 };
 
-// The fields behind a cell's head, told by `bits`: the cell's own, or a constant that its fields
-// were compared with, so that the compiler knows where each lies.
+// What is told by a cell's `bits`, the fields behind its head above all. `bits`: the cell's own,
+// but for its class, or what they were compared with, so that the compiler knows where each lies.
 class CellFields {
  public:
   CellFields(const Cell& cell, std::uint32_t bits) : cell_(cell), bits_(bits) {}
@@ -159,6 +158,14 @@ class CellFields {
     return kEnds[(bits & CellBits::kFields) >> CellBits::kFieldsAt];
   }
 
+  [[nodiscard]] Status status() const {
+    return static_cast<Status>(bits_ >> CellBits::kStatusAt & 3U);
+  }
+  // Status, kind of failure and tombstone, a byte for each.
+  [[nodiscard]] std::uint32_t told() const {
+    const std::uint32_t all = bits_ >> CellBits::kStatusAt;
+    return (all | all << 6 | all << 12) & 0x10303U;
+  }
   [[nodiscard]] std::uint32_t attempt() const {
     return has(CellBits::kAttempt) ? get<std::uint32_t>(CellBits::kAttempt) : 1;
   }
@@ -170,12 +177,12 @@ class CellFields {
   [[nodiscard]] Micros until_after() const {
     return Micros(has(CellBits::kUntil) ? get<std::int64_t>(CellBits::kUntil) : 0);
   }
-  [[nodiscard]] Time created(Time written, std::uint64_t fence) const {
-    if (cell_.has(CellBits::kFresh)) return written;
+  [[nodiscard, gnu::always_inline]] Time created(Time written, std::uint64_t fence) const {
+    if (has(CellBits::kFresh)) return written;
     return Time(Micros(has(CellBits::kCreated) ? get<std::int64_t>(CellBits::kCreated)
                                                : static_cast<std::int64_t>(fence)));
   }
-  [[nodiscard]] Time written(std::uint64_t version) const {
+  [[nodiscard, gnu::always_inline]] Time written(std::uint64_t version) const {
     const auto by_version = static_cast<std::int64_t>(version);
     if (has(CellBits::kWritten)) return Time(Micros(get<std::int64_t>(CellBits::kWritten)));
     if (has(CellBits::kBefore))
@@ -189,7 +196,7 @@ class CellFields {
     return has(CellBits::kResult) ? get<std::uint32_t>(CellBits::kResult) : 0;
   }
   [[nodiscard]] const char* text() const { return cell_.at(ends_at(bits_)); }
-  [[nodiscard]] std::size_t key_bytes() const { return cell_.bits & 0xFFU; }
+  [[nodiscard]] std::size_t key_bytes() const { return bits_ & CellBits::kKeyBytes; }
   [[nodiscard]] std::size_t tenant_bytes() const {
     return has(CellBits::kScope) ? get<std::array<std::uint8_t, 2>>(CellBits::kScope)[0] : 0;
   }
@@ -199,7 +206,7 @@ class CellFields {
   [[nodiscard]] const char* behind_name() const {
     return text() + tenant_bytes() + biz_type_bytes() + key_bytes();
   }
-  [[nodiscard]] std::string_view result() const {
+  [[nodiscard, gnu::always_inline]] std::string_view result() const {
     return {has(CellBits::kOutside) ? outside() : behind_name(), result_bytes()};
   }
 
@@ -228,6 +235,7 @@ class CellFields {
 };
 
 inline CellFields Cell::fields() const { return {*this, bits}; }
+inline Status Cell::status() const { return fields().status(); }
 inline char* Cell::outside() const { return fields().outside(); }
 inline std::string_view Cell::result() const { return fields().result(); }
 inline std::size_t Cell::outside_bytes() const {
@@ -242,9 +250,15 @@ inline KeyRef Cell::key() const {
   return {{text, of.tenant_bytes()}, {biz_type, of.biz_type_bytes()}, {key, of.key_bytes()}};
 }
 
-// Without a call or a loop for most keys: they are some dozens of bytes. Vectors spare the
-// registers that a replay is short of.
-[[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t count) {
+[[nodiscard, gnu::noinline]] inline bool same_bytes_any(const char* a, const char* b,
+                                                        std::size_t count) {
+  return std::memcmp(a, b, count) == 0;
+}
+
+// Without a call for most keys: they are some dozens of bytes, three vectors that overlap. Vectors
+// spare the registers that a replay is short of.
+[[nodiscard, gnu::always_inline]] inline bool same_bytes(const char* a, const char* b,
+                                                         std::size_t count) {
   using Vector = std::uint64_t __attribute__((vector_size(16)));
   const auto difference = [&](std::size_t at) {
     Vector x;
@@ -253,25 +267,22 @@ inline KeyRef Cell::key() const {
     std::memcpy(&y, b + at, sizeof(y));
     return x ^ y;
   };
-  const auto none = [](Vector of) { return (of[0] | of[1]) == 0; };
-  if (count < 16) return std::memcmp(a, b, count) == 0;
-  if (count > 32 && count <= 48)
-    return none(difference(0) | difference(16) | difference(count - 16));
-  for (std::size_t at = 0; at + 16 < count; at += 16)
-    if (!none(difference(at))) return false;
-  return none(difference(count - 16));
+  if (count - 16 > 32) [[unlikely]]
+    return same_bytes_any(a, b, count);
+  const Vector all = difference(0) | difference(count / 2 - 8) | difference(count - 16);
+  return (all[0] | all[1]) == 0;
 }
 
 // The same for copying.
 [[gnu::always_inline]] inline void copy_bytes(char* to, const char* from, std::size_t count) {
   constexpr std::size_t kFew = 16;
   constexpr std::size_t kMany = 1024;  // so many that a call does not matter
-  if (count - kFew > kMany - kFew) [[unlikely]] {
-    std::memcpy(to, from, count);
-    return;
-  }
   if (count == 64) {
     std::memcpy(to, from, 64);
+    return;
+  }
+  if (count - kFew > kMany - kFew) [[unlikely]] {
+    std::memcpy(to, from, count);
     return;
   }
   if (count > 32 && count <= 48) {
@@ -294,11 +305,11 @@ inline bool Cell::is(const KeyRef& other) const {
   const auto same_at = [&](std::uint32_t fields) __attribute__((always_inline)) {
     return same_bytes(at(CellFields::ends_at(fields)), other.key.data(), count);
   };
-  const std::size_t shape = bits & (CellBits::kFields | 0xFFU);
+  const std::size_t shape = bits & (CellBits::kFields | CellBits::kKeyBytes);
   if (bare && shape == (CellBits::kOfFinished | count)) return same_at(CellBits::kOfFinished);
   if (bare && shape == (CellBits::kOfClaim | count)) return same_at(CellBits::kOfClaim);
   if (has(CellBits::kScope)) return key() == other;
-  return bare && count == (bits & 0xFFU) && same_at(bits);
+  return bare && count == (bits & CellBits::kKeyBytes) && same_at(bits);
 }
 
 inline Time Cell::created(std::uint64_t version) const {

@@ -27,6 +27,7 @@ std::atomic<std::uint32_t> seats_taken{0};
 bool membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 bool register_barriers() noexcept { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
 bool barrier_in_all_threads() noexcept { return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); }
+const bool asymmetric = kSeesBarriers && register_barriers();
 
 Slot* find_slot() {
   if (Slot* const left = take_free_seat(nullptr)) return left;
@@ -45,7 +46,7 @@ Slot* find_slot() {
 struct Leaving {
   ~Leaving() {
     if (own != nullptr) leave_seat(*own);
-    own = nullptr;
+    own = plainly = nullptr;
   }
 };
 
@@ -72,8 +73,6 @@ bool nobody_is_behind(std::uint64_t epoch) noexcept {
 
 }  // namespace
 
-const bool asymmetric = kSeesBarriers && register_barriers();
-
 Slot* take_free_seat(const Slot* behind) noexcept {
   for (Slot* slot = behind != nullptr ? behind->next : slots.load(); slot != nullptr;
        slot = slot->next) {
@@ -90,12 +89,21 @@ void leave_seat(Slot& slot) noexcept {
   slot.taken.store(false, std::memory_order_release);  // pairs with take_free_seat
 }
 
-Slot& take_seat() noexcept {
+Slot& seat() noexcept {
   static_cast<void>(kForkHandler);
   thread_local const Leaving kLeaving;
   static_cast<void>(&kLeaving);
-  own = find_slot();
+  if (own == nullptr) own = find_slot();
   return *own;
+}
+
+void pin_otherwise() noexcept {
+  Slot& slot = seat();
+  const std::uint64_t seen = now.load();
+  IDEM_PAUSE_POINT("memory.pin");
+  slot.pinned.store(seen);
+  if (asymmetric) plainly = &slot;  // from now on
+  IDEM_PAUSE_POINT("memory.pinned");
 }
 
 }  // namespace epoch

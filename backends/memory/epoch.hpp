@@ -33,6 +33,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,12 +54,13 @@ struct alignas(64) Slot {
 };
 
 inline constinit thread_local Slot* own = nullptr;
+// `own` where a plain store pins; else, and before the thread's first pin, nullptr.
+inline constinit thread_local Slot* plainly = nullptr;
 alignas(64) inline std::atomic<std::uint64_t> now{1};
 inline std::atomic<std::uint32_t> generation{0};
-extern const bool asymmetric;
 
-Slot& take_seat() noexcept;  // the thread's first pin
-[[nodiscard]] inline Slot& seat() noexcept { return own != nullptr ? *own : take_seat(); }
+[[nodiscard]] Slot& seat() noexcept;  // the thread's, from now until it ends
+void pin_otherwise() noexcept;        // its first pin, or one that takes more than a store
 // A seat whose thread has ended, the first behind that one in the list (nullptr: of all), until
 // leave_seat(); nullptr: there is none. As the next thread would it may use what is private to the
 // seat's stripe.
@@ -69,32 +71,27 @@ void leave_seat(Slot& slot) noexcept;
 
 }  // namespace epoch
 
-// Pins the calling thread. Nests. Never hold one across a caller's code.
+// Pins the calling thread. One at a time to a thread. Never hold one across a caller's code.
 class Pin {
  public:
-  Pin() noexcept
-      : slot_(epoch::seat()), nested_(slot_.pinned.load(std::memory_order_relaxed) != 0) {
-    if (nested_) [[unlikely]]
+  Pin() noexcept {
+    epoch::Slot* const slot = epoch::plainly;
+    if (slot == nullptr) [[unlikely]] {
+      epoch::pin_otherwise();
       return;
+    }
+#ifdef IDEM_PAUSE_POINTS
+    assert(slot->pinned.load(std::memory_order_relaxed) == 0);  // in tests: not in a release
+#endif
     const std::uint64_t seen = epoch::now.load();
     IDEM_PAUSE_POINT("memory.pin");
-    if (epoch::asymmetric) {
-      slot_.pinned.store(seen, std::memory_order_relaxed);
-      std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with membarrier: try_advance
-    } else {
-      slot_.pinned.store(seen);
-    }
+    slot->pinned.store(seen, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with membarrier: try_advance
     IDEM_PAUSE_POINT("memory.pinned");
   }
-  ~Pin() {
-    if (!nested_) slot_.pinned.store(0, std::memory_order_release);  // pairs: try_advance
-  }
+  ~Pin() { epoch::seat_taken().pinned.store(0, std::memory_order_release); }  // pairs: try_advance
   Pin(const Pin&) = delete;
   Pin& operator=(const Pin&) = delete;
-
- private:
-  epoch::Slot& slot_;
-  const bool nested_;
 };
 
 [[nodiscard]] inline std::uint64_t current_epoch() noexcept { return epoch::now.load(); }
@@ -120,6 +117,7 @@ T add_in_stripe(std::atomic<T>& counter, T more) noexcept {
 bool try_advance() noexcept;
 
 // Changes in every forked child, so that a store can tell it is not in its own process any more.
+inline constexpr std::uint32_t kNoGeneration = ~0U;  // of no process
 [[nodiscard]] inline std::uint32_t process_generation() noexcept {
   return epoch::generation.load(std::memory_order_relaxed);  // set before the child's own code
 }

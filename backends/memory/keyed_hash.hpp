@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "idem/key.hpp"
 
@@ -15,12 +16,19 @@ namespace idem::memory {
 class KeyedHash {
  public:
   KeyedHash();  // a new secret, from OpenSSL
-  // The hash of a bare key is part of its caller; that of a scoped or overlong one is a call.
   [[nodiscard, gnu::always_inline]] inline std::uint64_t operator()(
       const KeyRef& key) const noexcept {
-    if (!key.biz_type.empty() || !key.tenant.empty() || key.key.size() > kKeyBytesMax) [[unlikely]]
-      return of_any(key);
-    return XXH3_64bits_withSecret(key.key.data(), key.key.size(), secret_.data(), secret_.size());
+    return is_bare(key) ? of_bare(key.key) : of_any(key);
+  }
+  // Neither scoped nor overlong.
+  [[nodiscard]] static bool is_bare(const KeyRef& key) noexcept {
+    return (key.tenant.size() | key.biz_type.size()) == 0 && key.key.size() <= kKeyBytesMax;
+  }
+  // The hash of a bare key is part of its caller; that of any other is a call.
+  [[nodiscard, gnu::always_inline]] inline std::uint64_t of_bare(
+      std::string_view key) const noexcept {
+    if (key.size() > kKeyBytesMax) __builtin_unreachable();
+    return XXH3_64bits_withSecret(key.data(), key.size(), secret_.data(), secret_.size());
   }
 
  private:

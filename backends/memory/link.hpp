@@ -65,6 +65,11 @@ class Link {
   [[nodiscard]] constexpr bool flagged() const { return (bits_ & kFlag) != 0; }
   [[nodiscard]] constexpr Link plain() const { return Link(bits_ & ~kFlag); }
   [[nodiscard]] constexpr Link with_flag() const { return Link(bits_ | kFlag); }
+  // The number of the record of that place that it leads to, if it does and is plain; else 0.
+  [[nodiscard]] constexpr std::uint32_t number_at(std::uint32_t record_place) const {
+    const std::uint64_t rest = bits_ ^ std::uint64_t{record_place} << 32;
+    return rest - 1 < kNumberMax ? static_cast<std::uint32_t>(rest) : 0;
+  }
   [[nodiscard]] constexpr bool is_marker() const { return (bits_ >> 63) == 0; }
   [[nodiscard]] constexpr bool is_end() const { return !is_marker() && number() == 0; }
   // Of a marker.

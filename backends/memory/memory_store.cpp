@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <limits>
 #include <new>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "housekeeping.hpp"
 #include "idem/list_filter.hpp"
 #include "keyed_hash.hpp"
+#include "page_cursor.hpp"
 #include "shard_array.hpp"
 #include "watch_table.hpp"
 
@@ -23,6 +23,7 @@ namespace idem {
 namespace {
 
 using memory::Cell;
+using memory::Cursor;
 using memory::Pin;
 using memory::Shard;
 
@@ -40,27 +41,6 @@ void answer_failed(Answer& answer, errc code, const char* message) {
   answer.state = Answer::State::failed;
   answer.error = fail(code, message);
 }
-
-// Where a page ended: after the record of this key in the run of this order.
-struct Cursor {
-  std::size_t shard = 0;
-  std::uint32_t order = 0;
-  std::string after;  // storage name; empty: before the first of the run
-
-  [[nodiscard]] std::string text() const {
-    return std::to_string(shard) + "." + std::to_string(order) + "." + after;
-  }
-  [[nodiscard]] static std::optional<Cursor> parse(std::string_view text) {
-    Cursor cursor;
-    const char* const end = text.data() + text.size();
-    const auto shard = std::from_chars(text.data(), end, cursor.shard);
-    if (shard.ec != std::errc() || shard.ptr == end || *shard.ptr != '.') return std::nullopt;
-    const auto order = std::from_chars(shard.ptr + 1, end, cursor.order);
-    if (order.ec != std::errc() || order.ptr == end || *order.ptr != '.') return std::nullopt;
-    cursor.after.assign(order.ptr + 1, end);
-    return cursor;
-  }
-};
 
 // Its result is copied only once it is selected.
 std::optional<Listed> listed(const ListQuery& query, const Cell& cell, Time now) {
@@ -82,7 +62,6 @@ class MemoryStore::Impl : memory::ShardOf {
         injected_hash_(options.hash),
         capacity_(options.max_entries, options.max_bytes),
         house_(slab_, *this, birth_),
-        shard_shift_(64 - static_cast<unsigned>(std::bit_width(shard_count(options)))),
         shards_(shard_count(options), shard_options(options)) {
     capabilities_.backend = "memory";
     capabilities_.watches = true;
@@ -103,35 +82,58 @@ class MemoryStore::Impl : memory::ShardOf {
   struct Found {
     Shard& shard;
     std::uint64_t hash;
-    const Shard::Word* first = nullptr;  // of a window: where the walk begins
+    Shard::Word& first;                    // where the walk begins
+    std::optional<std::string_view> bare;  // the key, if it is that
   };
 
-  // Runs one verb over the operations of a call. All of it is one function for a single operation,
-  // which has nothing to overlap with but the next call: what the processor looks ahead is some
-  // three hundred instructions, so the shorter the more of the next call's misses begin meanwhile.
+  // Runs one verb over the operations of a call. All of it is one function for a single operation
+  // with a bare key, which has nothing to overlap with but the next call: what the processor looks
+  // ahead is some three hundred instructions, so the shorter the more of the next call's misses
+  // begin meanwhile.
   template <class Op, class Step>
   [[gnu::always_inline]] void run(std::span<Op> ops, Step&& step) {
-    if (ops.size() != 1 || foreign()) [[unlikely]]
-      return run_batch(ops, step);
+    if (ops.size() != 1 || memory::process_generation() != hashing_generation_) [[unlikely]]
+      return run_otherwise(ops, step);
     memory::Moment moment(clock_);
-    const std::uint64_t hashed = hash(ops[0].key);
+    const std::optional<std::string_view> bare = bare_part(ops[0].key);
+    if (!bare) [[unlikely]]
+      return run_any(ops[0], moment, step);
+    run_one(ops[0], bare, hash_.of_bare(*bare), moment, step);
+  }
+
+  template <class Op, class Step>
+  [[gnu::always_inline]] void run_one(Op& op, std::optional<std::string_view> bare,
+                                      std::uint64_t hashed, memory::Moment& moment, Step&& step) {
     bool changed = false;
     {
       const Pin pin;
-      changed = step(Found{shard(hashed), hashed}, ops[0], moment);
-      if constexpr (kWrites<Op>) keep_house<Op>(ops, hashed, moment.now());
+      Shard& home = shard(hashed);
+      changed = step(Found{home, hashed, home.first_word(hashed), bare}, op, moment);
+      if constexpr (kWrites<Op>) keep_house<Op>({&op, 1}, hashed, moment.now());
     }
     if constexpr (kChanges<Op>)
       if (changed) watchers_.notify(hashed);
+  }
+
+  template <class Op, class Step>
+  [[gnu::noinline]] void run_any(Op& op, memory::Moment moment, Step&& step) {
+    run_one(op, bare_part(op.key), hash(op.key), moment, step);
+  }
+
+  template <class Op, class Step>
+  [[gnu::noinline]] void run_otherwise(std::span<Op> ops, Step&& step) {
+    if (foreign()) return answer_foreign(ops);
+    if (ops.size() != 1) return run_batch(ops, step);
+    memory::Moment moment(clock_);
+    run_any(ops[0], moment, step);
   }
 
   // A window at a time hashed, fetched ahead, done while pinned, and told to who watches when not
   // pinned any more.
   template <class Op, class Step>
   [[gnu::noinline]] void run_batch(std::span<Op> ops, Step&& step) {
-    if (foreign()) return answer_foreign(ops);
     std::array<std::uint64_t, kWindow> hashes;
-    std::array<const Shard::Word*, kWindow> words;
+    std::array<Shard::Word*, kWindow> words;
     std::array<bool, kWindow> changed{};
     while (!ops.empty()) {
       const std::span<Op> window = ops.first(std::min(kWindow, ops.size()));
@@ -150,7 +152,8 @@ class MemoryStore::Impl : memory::ShardOf {
             shard(hashes[i]).prefetch_behind(*words[i], hashes[i]);
         memory::Moment moment(clock_);
         for (std::size_t i = 0; i < window.size(); ++i)
-          changed[i] = step(Found{shard(hashes[i]), hashes[i], words[i]}, window[i], moment);
+          changed[i] = step(Found{shard(hashes[i]), hashes[i], *words[i], bare_part(window[i].key)},
+                            window[i], moment);
         if constexpr (kWrites<Op>) keep_house<Op>(window, hashes[window.size() - 1], moment.now());
       }
       if constexpr (kChanges<Op>)
@@ -197,8 +200,9 @@ class MemoryStore::Impl : memory::ShardOf {
 
   [[gnu::flatten]] void insert(std::span<Insert> ops) {
     run(ops, [this](const Found& at, Insert& op, memory::Moment& moment) {
-      if (too_large(op)) return false;
-      return write(op, moment, [&] { return at.shard.insert(at.hash, op, moment); });
+      if (too_large(op) || at.shard.stands_in_front(at.first, at.hash, at.bare, op.answer, moment))
+        return false;
+      return write(op, moment, [&] { return at.shard.insert(at.first, at.hash, op, moment); });
     });
   }
   [[gnu::flatten]] void replace(std::span<Replace> ops) {
@@ -215,7 +219,8 @@ class MemoryStore::Impl : memory::ShardOf {
   [[gnu::flatten]] void load(std::span<Load> ops) {
     run(
         ops, [](const Found& at, Load& op, memory::Moment& moment) __attribute__((always_inline)) {
-          at.shard.load(at.first, at.hash, op, moment);
+          if (!at.shard.stands_in_front(at.first, at.hash, at.bare, op.answer, moment)) [[unlikely]]
+            at.shard.load(at.hash, op, moment);
           return false;
         });
   }
@@ -346,6 +351,10 @@ class MemoryStore::Impl : memory::ShardOf {
   [[nodiscard, gnu::noinline]] std::uint64_t injected_hash(const KeyRef& key) const {
     return injected_hash_(key);
   }
+  [[nodiscard]] static std::optional<std::string_view> bare_part(const KeyRef& key) {
+    if (!memory::KeyedHash::is_bare(key)) return std::nullopt;
+    return std::string_view(key.key.data(), key.key.size());  // no copy through a vector register
+  }
   [[nodiscard]] std::uint64_t bytes() const {
     std::uint64_t bytes = slab_.resident_bytes();
     for (const Shard& shard : shards_) bytes += shard.index_bytes();
@@ -355,9 +364,7 @@ class MemoryStore::Impl : memory::ShardOf {
     const std::uint64_t hashed = hash(cell.key());
     return {&shard(hashed), hashed};
   }
-  [[nodiscard]] Shard& shard(std::uint64_t hash) const {
-    return shards_[hash >> 1 >> shard_shift_];
-  }
+  [[nodiscard]] Shard& shard(std::uint64_t hash) const { return shards_.of(hash); }
 
   template <class Op>
   static bool too_large(Op& op) {
@@ -413,10 +420,11 @@ class MemoryStore::Impl : memory::ShardOf {
   const std::uint32_t generation_ = memory::process_generation();
   const memory::KeyedHash hash_;
   const std::function<std::uint64_t(KeyRef)> injected_hash_;
+  // The generation of a store that hashes by itself; else none.
+  const std::uint32_t hashing_generation_ = injected_hash_ ? memory::kNoGeneration : generation_;
   memory::Capacity capacity_;
   memory::Slab slab_;
   memory::Housekeeping house_;
-  const unsigned shard_shift_;
   memory::ShardArray shards_;
   memory::WatchTable watchers_;
   std::atomic<std::uint32_t> sweep_cursor_{0};

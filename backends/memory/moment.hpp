@@ -11,11 +11,15 @@ class Moment {
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] Time not_before(Time written) {
     if (now_ < written) [[unlikely]]
-      now_ = clock_->now();
+      now_ = again(*clock_);
     return now_;
   }
 
  private:
+  [[nodiscard, gnu::noinline, gnu::cold]] static Time again(const Clock& clock) {
+    return clock.now();
+  }
+
   const Clock* clock_;
   Time now_;
 };

@@ -81,12 +81,12 @@ template <class Match>
 }
 
 // An insert links its bucket, if nobody did.
-[[gnu::always_inline]] inline Buckets::Start Shard::start_of_insert(std::uint64_t hash) {
-  const std::uint32_t bucket = buckets_.of(hash);
-  std::atomic<std::uint64_t>& word = buckets_.word(bucket);
-  const Link seen(word.load());
+[[gnu::always_inline]] inline Buckets::Start Shard::start_of_insert(std::uint64_t hash,
+                                                                    Word& first) {
+  const Link seen(first.load());
   if (seen.bits() != 0 && !seen.flagged()) [[likely]]
-    return {&word, seen};
+    return {&first, seen};
+  const std::uint32_t bucket = buckets_.of(hash);
   if (seen.bits() == 0) link_bucket(bucket);
   return buckets_.start(bucket);
 }
@@ -170,10 +170,10 @@ void Shard::discard(const Made& made, std::int64_t entries, std::int64_t bytes) 
   return (known & Cell::kProvisional) == 0 ? known : settle(cell, known);
 }
 
-Shard::Done Shard::insert(std::uint64_t hash, Insert& op, Moment& moment) {
+Shard::Done Shard::insert(Word& first, std::uint64_t hash, Insert& op, Moment& moment) {
   Made made;
   CellPlan plan;
-  for (Buckets::Start start = start_of_insert(hash);; start = start_of_insert(hash)) {
+  for (Buckets::Start start = start_of_insert(hash, first);; start = start_of_insert(hash, first)) {
     const Place place = locate_key(start, hash, op.key);
     if (place.cell != nullptr) {
       discard(made, 1, plan.bytes());

@@ -399,10 +399,10 @@ class Slab {
   std::size_t reclaim_oldest(Stripe& stripe, std::size_t limit, Fate fate);
   std::size_t disperse(Stripe& stripe, Buried head, std::size_t limit, Fate fate);
 
-  const std::uint32_t chunks_max_;
   // Of each region: where cell 0 would be if it were in it; 0: it is not there. The lines of its
   // chunks come before them.
   std::array<std::atomic<std::uintptr_t>, kRegions> regions_{};
+  const std::uint32_t chunks_max_;
   alignas(64) std::atomic<std::uint32_t> chunk_count_{0};
   std::atomic<std::int64_t> warm_empty_{0};
   std::atomic<std::int64_t> resident_chunks_{0};

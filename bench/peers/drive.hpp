@@ -13,6 +13,7 @@
 
 #include "load/histogram.hpp"
 #include "peers/plan.hpp"
+#include "peers/precedence.hpp"
 #include "peers/stopwatch.hpp"
 
 namespace idem::bench {
@@ -57,6 +58,12 @@ struct Round {
   std::exit(1);
 }
 
+[[noreturn]] inline void refuse_fifo() {
+  std::fputs("bench-peers: fifo=1 takes the right to real-time priority (root, or RLIMIT_RTPRIO)\n",
+             stderr);
+  std::exit(1);
+}
+
 template <class Table>
 class Drive {
  public:
@@ -75,6 +82,7 @@ class Drive {
     const CpuWatch cpu;
     std::barrier<> start(static_cast<std::ptrdiff_t>(plan_.threads));
     in_threads([&](std::size_t t) {
+      if (plan_.fifo && !take_precedence()) refuse_fifo();
       start.arrive_and_wait();
       tallies_[t].begin = Stopwatch::now();
       work(t);

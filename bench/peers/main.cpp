@@ -1,7 +1,7 @@
 // One measurement to a process: rounds of one table at one workload, as one line of JSON.
 //   idem_bench_peers --list
 //   idem_bench_peers STORE WORKLOAD [threads=2] [records=1000000] [batch=1] [rounds=3] [latency=1]
-//                    [pool=MIB] [seconds=600] [rate=250000]
+//                    [fifo=1] [pool=MIB] [seconds=600] [rate=250000]
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -60,6 +60,8 @@ void read(Arguments& arguments, std::string_view word) {
     arguments.rounds = number;
   else if (name == "latency")
     arguments.plan.latency = number != 0;
+  else if (name == "fifo")
+    arguments.plan.fifo = number != 0;
   else if (name == "pool")
     arguments.pool_mib = number;
   else if (name == "seconds" && number > 0)

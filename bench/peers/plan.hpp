@@ -32,6 +32,7 @@ struct Plan {
   std::size_t threads = 2;
   std::size_t batch = 1;
   bool latency = false;        // time each call, at about 20 ns a call
+  bool fifo = false;           // the timed threads before all ordinary work of the machine
   std::size_t seconds = 600;   // churn: for how long,
   std::size_t rate = 250'000;  // and how many claims in each
 };

@@ -208,7 +208,8 @@ TEST(Shard, RefusesCleanlyWhenItsNumbersAreUsedUp) {
     Moment moment(clock);
     const std::string key = name("k", i);
     op = {{{}, {}, key}, memory_test::claim(1, Micros(1), Micros(1'000)), {}};
-    (void)shard.insert(i * 0x9E3779B97F4A7C15U, op, moment);
+    const std::uint64_t hash = i * 0x9E3779B97F4A7C15U;
+    (void)shard.insert(shard.first_word(hash), hash, op, moment);
     if (!memory_test::written(op.answer)) break;
     ++written;
   }
@@ -236,7 +237,7 @@ TEST(Shard, RefusesCleanlyWhenItsNumbersAreUsedUp) {
   const Pin pin;
   Moment moment(clock);
   op.key = {{}, {}, "after"};
-  (void)shard.insert(7, op, moment);
+  (void)shard.insert(shard.first_word(7), 7, op, moment);
   EXPECT_TRUE(memory_test::written(op.answer));
 }
 
