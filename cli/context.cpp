@@ -39,7 +39,7 @@ StoreChoice chosen_store_or_runs(const Context& context) {
   return chosen_store(context);
 }
 
-StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {
+StorePtr open_store(const StoreChoice& choice, const OpenOptions& options, std::string* news) {
   auto store = open(choice.url, options);
   if (!store) {
     Failure failure = Failure(store.error()).from(choice.from);
@@ -52,13 +52,17 @@ StorePtr open_store(const StoreChoice& choice, const OpenOptions& options) {
   }
   // To a person: where a relative path leads. A cron job that says something is mail every night.
   if (const std::string path = sqlite_path(choice.url);
-      !path.empty() && ::isatty(STDERR_FILENO) == 1)
-    tell_user(fmt::format("idem: store {}\n", path));
+      !path.empty() && ::isatty(STDERR_FILENO) == 1) {
+    const std::string text = fmt::format("idem: store {}\n", path);
+    if (news == nullptr) tell_user(text);
+    if (news != nullptr) *news = text;
+  }
   return *store;
 }
 
-StorePtr open_lasting_store(const StoreChoice& choice, const OpenOptions& options) {
-  StorePtr store = open_store(choice, options);
+StorePtr open_lasting_store(const StoreChoice& choice, const OpenOptions& options,
+                            std::string* news) {
+  StorePtr store = open_store(choice, options, news);
   if (!store->capabilities().multi_process)
     throw Failure::usage("this store ends with this process: nobody would find what it holds")
         .from(choice.from)

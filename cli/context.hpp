@@ -33,13 +33,16 @@ struct StoreChoice {
 [[nodiscard]] StoreChoice chosen_store_or_runs(const Context& context);
 
 // Opens it. A SQLite file's absolute path is told on standard error: the forms with three and four
-// slashes are easily mistaken.
-[[nodiscard]] StorePtr open_store(const StoreChoice& choice, const OpenOptions& options = {});
+// slashes are easily mistaken. To whoever must not wait for the reader it is given as `news`
+// instead.
+[[nodiscard]] StorePtr open_store(const StoreChoice& choice, const OpenOptions& options = {},
+                                  std::string* news = nullptr);
 
 // As open_store(), for commands whose work is to outlive them: a store that ends with this process
 // is refused.
 [[nodiscard]] StorePtr open_lasting_store(const StoreChoice& choice,
-                                          const OpenOptions& options = {});
+                                          const OpenOptions& options = {},
+                                          std::string* news = nullptr);
 
 // As open_lasting_store(), but a store that is not there yet is not made: for all commands that
 // look, or end what was begun. A mistyped path would else become an empty store in which every key

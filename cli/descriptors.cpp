@@ -18,9 +18,11 @@ std::vector<int>& remembered() {
   return given;
 }
 
-void mark(unsigned first, unsigned last) {
-  if (first <= last) ::syscall(SYS_close_range, first, last, CLOSE_RANGE_CLOEXEC);
+void close_range(unsigned first, unsigned last, unsigned how) {
+  if (first <= last) ::syscall(SYS_close_range, first, last, how);
 }
+
+void mark(unsigned first, unsigned last) { close_range(first, last, CLOSE_RANGE_CLOEXEC); }
 
 }  // namespace
 
@@ -50,6 +52,12 @@ void keep_only(const std::vector<int>& given) {
     next = static_cast<unsigned>(number) + 1;
   }
   mark(next, ~0U);
+}
+
+void close_all_but(int kept) {
+  const auto number = static_cast<unsigned>(kept);
+  if (number > 0) close_range(0, number - 1, 0);
+  close_range(number + 1, ~0U, 0);
 }
 
 }  // namespace idem::cli

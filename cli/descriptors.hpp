@@ -18,4 +18,7 @@ void settle_descriptors();
 // Async-signal-safe.
 void keep_only(const std::vector<int>& given);
 
+// Closes everything else, 0 to 2 included. Async-signal-safe.
+void close_all_but(int kept);
+
 }  // namespace idem::cli

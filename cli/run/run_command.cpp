@@ -1,33 +1,25 @@
 // idem run: a command that runs at most once per key and lease.
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "child.hpp"
 #include "commands.hpp"
 #include "envelope.hpp"
 #include "failure.hpp"
 #include "idem/lease_margin.hpp"
-#include "options.hpp"
+#include "run_options.hpp"
 #include "run_store.hpp"
 
 namespace idem::cli {
 
 namespace {
-
-struct Options {
-  KeyOptions key;
-  std::string request_file;
-  std::optional<Duration> lease;
-  std::optional<Duration> ttl;
-  std::optional<Duration> wait;
-  std::optional<std::uint64_t> output_max;
-  bool retry_failed = false;
-};
 
 // While waiting for another run, signals are looked at this often.
 constexpr Micros kWaitSlice = std::chrono::seconds(1);
@@ -35,45 +27,40 @@ constexpr Micros kWaitSlice = std::chrono::seconds(1);
 // A result that the store does not take is offered again for so long: without it the command would
 // be run a second time.
 constexpr Micros kOfferFor = std::chrono::minutes(1);
-constexpr Micros kOfferEvery = std::chrono::seconds(1);
-
-// Unambiguous: every word is preceded by its length.
-Fingerprint fingerprint_of(const Options& options, const std::vector<std::string>& command) {
-  if (!options.request_file.empty()) return Fingerprint::of_bytes(read_file(options.request_file));
-  std::string request;
-  for (const std::string& word : command) request += fmt::format("{}:{},", word.size(), word);
-  return Fingerprint::of_bytes(request);
-}
-
-std::uint64_t output_max(const Options& options) {
-  return options.output_max.value_or(kResultBytesDefault);
-}
-
-Policy policy_of(const Options& options) {
-  Policy policy;
-  policy.lease = options.lease.value_or(std::chrono::minutes(10));
-  policy.stuck_after = std::max(policy.stuck_after, policy.lease);
-  policy.result_ttl = options.ttl.value_or(std::chrono::hours(24));
-  policy.failed_ttl = policy.result_ttl;
-  policy.on_duplicate = OnDuplicate::wait;
-  policy.wait = Micros(0);
-  // No limit that a store can keep is near the largest number.
-  policy.max_result_bytes =
-      std::min(output_max(options), kResultBytesDefault << 20) + kEnvelopeLineBytesMax;
-  must(check_policy(policy), "--lease, --ttl");
-  return policy;
-}
+constexpr std::chrono::milliseconds kOfferEvery = std::chrono::seconds(1);
 
 ExitCode status_code(int status) { return static_cast<ExitCode>(status); }
 
 ExitCode interruption_code(int signal) { return status_code(128 + signal); }
 
+constexpr std::string_view kReplayAdvice =
+    "make room, then repeat: what is kept is replayed, and not run again";
+
 constexpr const char* kLostText =
     "was lost: the lease was over or taken, another run may have begun; this one does not count";
 
+constexpr const char* kLateText =
+    "was not started: its lease was or may have been over before the command could begin";
+
+// A person who interrupts does not wait long for a reader of messages who does not go on.
+constexpr Micros kMessagePatience = std::chrono::milliseconds(500);
+
+// What a person is told while the run goes on; nothing waits for it to be read but the very end,
+// when signals act as usual again.
+class Messages {
+ public:
+  ~Messages() { hurried_ ? outlet_.settle(kMessagePatience) : outlet_.finish(); }
+  void tell(std::string_view text) { outlet_.add(text); }
+  void hurry() { hurried_ = true; }
+
+ private:
+  Outlet outlet_{STDERR_FILENO};
+  bool hurried_ = false;
+};
+
 class Run {
  public:
-  Run(const Options& options, Context& context)
+  Run(const RunOptions& options, Context& context)
       : options_(options), context_(context), policy_(policy_of(options)) {
     request_ = {options.key.value(), fingerprint_of(options, context.command_line)};
   }
@@ -83,25 +70,35 @@ class Run {
  private:
   Verdict act(Attempt& attempt);
   ExitCode offer_again(IdempotencyService& service, Error error, const std::string& from);
+  [[nodiscard]] bool interrupted_within(std::chrono::milliseconds pause);
+  [[noreturn]] void not_recorded(const Error& error, const std::string& from);
+  void check_interruption(std::string_view while_what);
   ExitCode not_started();
   ExitCode tell_replay(const Replay& replay);
-  ExitCode tell_outcome(const Json& answer, ExitCode code, std::string_view text) const;
+  ExitCode tell_interrupted(std::string_view reason);
+  ExitCode tell_outcome(const Json& answer, ExitCode code, std::string_view text);
+  ExitCode tell_lost(const Lost& lost) {
+    return tell_outcome(to_json(CompleteOutcome(lost)), ExitCode::lost,
+                        end_.late ? kLateText : kLostText);
+  }
+  void print(const Json& document);
   void pass_on(std::string_view bytes);
-  void print_run(std::string_view outcome, int status, const RunResult& run) const;
-  ExitCode tell_own(std::string_view outcome, int status) const;
-  void check_output(int status) const;
+  void print_run(std::string_view outcome, int status, const RunResult& run);
+  ExitCode tell_own(std::string_view outcome);
+  void check_output(int status, std::string_view advice) const;
 
   // One per outcome of execute.
   friend struct TellOutcome;
 
-  const Options& options_;
+  const RunOptions& options_;
   Context& context_;
   Policy policy_;
   Request request_;
-  Signals signals_;  // before the service, whose threads inherit the mask
+  Messages messages_;  // waits for its reader when the signals have been given back
+  Signals signals_;    // before the service, whose threads inherit the mask
   ChildEnd end_;
   RunResult run_;  // of the command that ended
-  PassOn output_{STDOUT_FILENO};
+  Outlet output_{STDOUT_FILENO};
   Token token_;
   std::string envelope_;  // empty: the command did not end with a result
 };
@@ -110,8 +107,10 @@ Verdict Run::act(Attempt& attempt) {
   if (signals_.interruption() != 0) return NothingDone{};
   token_.fence = attempt.fence();
   OutputKeeper keeper(output_max(options_));
+  const Micros lease = policy_.lease.micros();
   // SIGKILL comes while nobody else may run yet.
-  const Stopping stop{attempt.stop_token(), lease_margin(policy_.lease.micros()) * 3 / 4};
+  const Stopping stop{attempt.stop_token(), lease_margin(lease) * 3 / 4,
+                      ChildLease{lease, [&] { return attempt.safe_until(); }}};
   end_ = run_child(
       context_.command_line, signals_, stop,
       {[&](std::string_view piece) { keeper.add(piece); }, context_.json ? nullptr : &output_});
@@ -135,42 +134,54 @@ ExitCode Run::offer_again(IdempotencyService& service, Error error, const std::s
   Lease lease = Lease::adopt(request_, token_);
   const Time give_up = service.clock().now() + kOfferFor;
   if (!envelope_.empty() && may_pass(error.code)) {
-    tell_user(
+    messages_.tell(
         fmt::format("idem: the command ran (exit status {}), but that cannot be recorded ({}); "
                     "it is offered again for a minute\n",
                     end_.status, error.message));
   }
-  const auto interrupted = [&] {
-    int signal = 0;
-    while ((signal = signals_.take()) == SIGCHLD) {
-    }
-    return signal != 0;
-  };
-  while (!envelope_.empty() && may_pass(error.code) && service.clock().now() < give_up &&
-         !interrupted()) {
-    service.clock().pause(kOfferEvery);
+  while (!envelope_.empty() && may_pass(error.code) && service.clock().now() < give_up) {
     const auto outcome = service.complete(lease, envelope_);
-    if (!outcome) {
-      error = outcome.error();
-    } else if (std::holds_alternative<Completed>(*outcome)) {
-      return tell_own("executed", end_.status);
-    } else {
-      return tell_outcome(to_json(*outcome), exit_code(*outcome), kLostText);
-    }
+    if (outcome && std::holds_alternative<Completed>(*outcome)) return tell_own("executed");
+    if (outcome) return tell_outcome(to_json(*outcome), exit_code(*outcome), kLostText);
+    error = outcome.error();
+    if (interrupted_within(kOfferEvery)) break;
   }
-  throw Failure(fail(error.code, fmt::format("the command ran (exit status {}), but that could "
-                                             "not be recorded: {}",
-                                             end_.status, error.message)))
+  not_recorded(error, from);
+}
+
+bool Run::interrupted_within(std::chrono::milliseconds pause) {
+  pollfd signal{signals_.descriptor(), POLLIN, 0};
+  poll(&signal, 1, static_cast<int>(pause.count()));
+  bool interrupted = false;
+  while (const int taken = signals_.take()) interrupted = interrupted || taken != SIGCHLD;
+  return interrupted;
+}
+
+void Run::not_recorded(const Error& error, const std::string& from) {
+  const Error told = fail(error.code, fmt::format("the command ran (exit status {}), but that "
+                                                  "could not be recorded: {}",
+                                                  end_.status, error.message));
+  const int signal = signals_.interruption();
+  if (signal != 0) messages_.hurry();
+  throw(signal == 0 ? Failure(told)
+                    : Failure(interruption_code(signal), "interrupted", told.message))
       .from(from)
       .advise(
           "mend the store: once the lease is over, the next run with this key runs the command "
           "again");
 }
 
+void Run::check_interruption(std::string_view while_what) {
+  const int signal = signals_.interruption();
+  if (signal == 0) return;
+  messages_.hurry();
+  throw Failure(interruption_code(signal), "interrupted",
+                fmt::format("interrupted {}", while_what));
+}
+
 ExitCode Run::not_started() {
-  if (end_.error.empty())
-    throw Failure(interruption_code(signals_.interruption()), "interrupted",
-                  "interrupted before the command began");
+  if (end_.late) return tell_lost(Lost{});
+  if (end_.error.empty()) check_interruption("before the command began");
   const std::string& name = context_.command_line.front();
   throw Failure(status_code(end_.missing ? 127 : 126), end_.missing ? "not_found" : "not_started",
                 fmt::format("cannot run '{}': {}", name, end_.error))
@@ -178,40 +189,59 @@ ExitCode Run::not_started() {
 }
 
 // Whoever reads our standard output must not take a part of it for the whole.
-void Run::check_output(int status) const {
+void Run::check_output(int status, std::string_view advice) const {
   const std::string failure = output_.failure();
   if (failure.empty()) return;
   throw Failure(ExitCode::unreachable, "unavailable",
                 fmt::format("the command ran (exit status {}), but its output could not be written "
                             "to standard output: {}",
                             status, failure))
-      .advise("make room, then repeat: what is kept is replayed, and not run again");
+      .advise(std::string(advice));
 }
 
-void Run::print_run(std::string_view outcome, int status, const RunResult& run) const {
+// Whoever does not read it can be left by a signal.
+void Run::print(const Json& document) {
+  signals_.give_back();
+  print_document(document);
+}
+
+void Run::print_run(std::string_view outcome, int status, const RunResult& run) {
   Json answer{{"outcome", outcome}, {"key", options_.key.key}, {"exit_status", status}};
   if (run.kept) put_bytes(answer, "stdout", run.output);
   if (!run.kept) answer["stdout_bytes"] = run.size;
   if (!run.kept) answer["stdout_sha256"] = run.digest.hex();
-  print_document(answer);
+  print(answer);
 }
 
-ExitCode Run::tell_own(std::string_view outcome, int status) const {
-  check_output(status);
+ExitCode Run::tell_own(std::string_view outcome) {
+  check_output(end_.status, outcome == "executed"
+                                ? kReplayAdvice
+                                : "make room, then repeat: the next run starts again");
+  if (context_.json) print_run(outcome, end_.status, run_);
+  return status_code(end_.status);
+}
+
+// What its reader did not take is of no account: the next run starts again.
+ExitCode Run::tell_interrupted(std::string_view reason) {
+  messages_.hurry();
+  const ExitCode code = interruption_code(end_.interruption);
   if (context_.json) {
-    print_run(outcome, status, run_);
+    print_run("interrupted", static_cast<int>(code), run_);
+  } else {
+    messages_.tell(fmt::format("idem: {}; the next run of '{}' starts again\n", printable(reason),
+                               options_.key.key));
   }
-  return status_code(status);
+  return code;
 }
 
 void Run::pass_on(std::string_view bytes) {
   output_.add(bytes);
   while (output_.pending()) {
-    std::array<pollfd, 2> waits{{{signals_.descriptor(), POLLIN, 0}, output_.waits()}};
+    std::array<pollfd, 2> waits{
+        {{signals_.descriptor(), POLLIN, 0}, {output_.progress(), POLLIN, 0}}};
     poll(waits.data(), waits.size(), -1);
-    if (const int signal = signals_.interruption(); signal != 0)
-      throw Failure(interruption_code(signal), "interrupted", "interrupted while replaying");
-    if (waits[1].revents != 0) output_.write_some();
+    check_interruption("while replaying");
+    if (waits[1].revents != 0) output_.hear();
   }
 }
 
@@ -221,9 +251,9 @@ ExitCode Run::tell_replay(const Replay& replay) {
     print_run("replay", first.status, first);
   } else if (first.kept) {
     pass_on(first.output);
-    check_output(first.status);
+    check_output(first.status, kReplayAdvice);
   } else {
-    tell_user(
+    messages_.tell(
         fmt::format("idem: '{}' ran before and ended with exit status {}; its output of {} bytes "
                     "(sha256 {}) was too large to keep\n",
                     options_.key.key, first.status, first.size, first.digest.hex()));
@@ -231,11 +261,11 @@ ExitCode Run::tell_replay(const Replay& replay) {
   return first.kept ? status_code(first.status) : ExitCode::replay;
 }
 
-ExitCode Run::tell_outcome(const Json& answer, ExitCode code, std::string_view text) const {
+ExitCode Run::tell_outcome(const Json& answer, ExitCode code, std::string_view text) {
   if (context_.json) {
-    print_document(answer);
+    print(answer);
   } else {
-    tell_user(fmt::format("idem: '{}' {}\n", options_.key.key, text));
+    messages_.tell(fmt::format("idem: '{}' {}\n", options_.key.key, text));
   }
   return code;
 }
@@ -243,20 +273,16 @@ ExitCode Run::tell_outcome(const Json& answer, ExitCode code, std::string_view t
 struct TellOutcome {
   Run& run;
 
-  ExitCode operator()(const Executed&) const { return run.tell_own("executed", run.end_.status); }
+  ExitCode operator()(const Executed&) const { return run.tell_own("executed"); }
   ExitCode operator()(const Replay& replay) const { return run.tell_replay(replay); }
   ExitCode operator()(const ActionFailed& failed) const {
     if (!run.end_.started) return run.not_started();
-    if (run.end_.interruption == 0) return run.tell_own("failed_recorded", run.end_.status);
-    if (!run.context_.json)
-      tell_user(fmt::format("idem: {}; the next run of '{}' starts again\n",
-                            printable(failed.reason), run.options_.key.key));
-    return run.tell_own("interrupted", static_cast<int>(interruption_code(run.end_.interruption)));
+    if (run.end_.stopped) return run.tell_lost(Lost{});
+    if (run.end_.interruption != 0) return run.tell_interrupted(failed.reason);
+    return run.tell_own("failed_recorded");
   }
   ExitCode operator()(const Released&) const { return run.not_started(); }
-  ExitCode operator()(const Lost& lost) const {
-    return run.tell_outcome(to_json(CompleteOutcome(lost)), ExitCode::lost, kLostText);
-  }
+  ExitCode operator()(const Lost& lost) const { return run.tell_lost(lost); }
   ExitCode operator()(const InProgress& other) const {
     return claim_answer(other, fmt::format("is in progress (attempt {}); its lease ends in {}",
                                            other.attempt, human(other.retry_after)));
@@ -289,7 +315,9 @@ struct TellOutcome {
 
 ExitCode Run::operator()() {
   std::string from;
-  const StorePtr store = open_run_store(context_, from);
+  std::string news;
+  const StorePtr store = open_run_store(context_, from, news);
+  messages_.tell(news);
   ServiceOptions service_options;
   service_options.policy = policy_;
   IdempotencyService service(store, service_options);
@@ -309,19 +337,21 @@ ExitCode Run::operator()() {
         request_, [this](Attempt& attempt) { return act(attempt); }, call);
     if (!outcome) {
       const Error& error = outcome.error();
-      if (!end_.started) throw Failure(error).from(from);
+      if (!end_.started) {
+        check_interruption("before the command began");
+        throw Failure(error).from(from);
+      }
       return offer_again(service, error, from);
     }
     if (std::holds_alternative<InProgress>(*outcome)) {
-      if (const int signal = signals_.interruption(); signal != 0)
-        throw Failure(interruption_code(signal), "interrupted", "interrupted while waiting");
+      check_interruption("while waiting");
       if (left > Micros(0)) continue;
     }
     return std::visit(TellOutcome{*this}, *outcome);
   }
 }
 
-ExitCode run(const Options& options, Context& context) {
+ExitCode run(const RunOptions& options, Context& context) {
   if (context.command_line.empty())
     throw Failure::usage("no command: it stands after --")
         .advise("idem run --key KEY -- COMMAND ARGUMENT...");
@@ -331,7 +361,7 @@ ExitCode run(const Options& options, Context& context) {
 }  // namespace
 
 void add_run(CLI::App& root, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* leaf =
       add_leaf(root, context, "run",
                "Run a command once per key: later runs get its output and exit status\n"
@@ -339,20 +369,7 @@ void add_run(CLI::App& root, Context& context) {
                {"idem run --key nightly-report -- sh -c 'date +%s%N'",
                 "idem run --key \"backup-$(date +%F)\" --lease 5m --wait 30s -- echo done"},
                "$IDEM_STORE, else $XDG_STATE_HOME/idem/run.db");
-  add_text(leaf, "--key", options->key.key, "names the work: same key, same run")->required();
-  add_scope(leaf, options->key);
-  leaf->add_option("--request", options->request_file,
-                   "what makes two runs the same is this file, not the command line")
-      ->type_name("FILE")
-      ->check(not_empty());
-  add_duration(leaf, "--lease", options->lease,
-               "a run that was killed is taken over after this; a live one renews", "10m");
-  add_duration(leaf, "--ttl", options->ttl, "how long the result is replayed", "24h");
-  add_duration(leaf, "--wait", options->wait, "wait for a run that is under way", "not at all");
-  add_count(leaf, "--max-output", options->output_max,
-            "bytes of output to keep; a longer one is not replayed, nor run again", "1MiB");
-  leaf->add_flag("--retry-failed", options->retry_failed,
-                 "a non-zero exit status is not kept: the next run tries again");
+  add_run_options(leaf, *options);
   on_run(leaf, context, options, run);
 }
 

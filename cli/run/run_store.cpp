@@ -38,7 +38,7 @@ std::string url_of(const fs::path& file) {
   return url;
 }
 
-StorePtr open_default(std::string& from) {
+StorePtr open_default(std::string& from, std::string& news) {
   const std::optional<fs::path> place = default_file();
   if (!place)
     throw Failure::usage("no place for the records: neither XDG_STATE_HOME nor HOME is set")
@@ -60,8 +60,7 @@ StorePtr open_default(std::string& from) {
   if (fresh) fs::permissions(file.parent_path(), fs::perms::owner_all, error);
   StorePtr store = must(open(url_of(file)), from);
   if (fresh)
-    tell_user(
-        fmt::format("idem: results are kept in {} (--store says otherwise)\n", file.string()));
+    news = fmt::format("idem: results are kept in {} (--store says otherwise)\n", file.string());
   return store;
 }
 
@@ -73,11 +72,11 @@ std::string existing_run_store() {
   return file && fs::exists(*file, error) ? url_of(*file) : std::string();
 }
 
-StorePtr open_run_store(const Context& context, std::string& from) {
+StorePtr open_run_store(const Context& context, std::string& from, std::string& news) {
   const StoreChoice choice = named_store(context);
-  if (choice.url.empty()) return open_default(from);
+  if (choice.url.empty()) return open_default(from, news);
   from = choice.from;
-  return open_lasting_store(choice);
+  return open_lasting_store(choice, {}, &news);
 }
 
 }  // namespace idem::cli

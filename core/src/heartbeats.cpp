@@ -54,6 +54,7 @@ void Heartbeats::arm_deadline(const std::shared_ptr<Beat>& beat) {
     old = std::exchange(found->second, 0);
     const Micros lease = beat->lease->policy.lease;
     at = beat->sent + (lease - lease_margin(lease));
+    beat->lease->safe_until = at;
   }
   deadlines_->cancel(old);
   const Timers::Id alarm = deadlines_->call_at(at, [beat] {

@@ -56,4 +56,6 @@ Micros Lease::lease_left() const {
   return state_->known.lease_until - state_->known_at;
 }
 
+Time Attempt::safe_until() const { return lease_.state_->safe_until; }
+
 }  // namespace idem

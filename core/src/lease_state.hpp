@@ -1,6 +1,7 @@
 // What a lease handle knows; shared with the heartbeat that renews it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -16,6 +17,8 @@ struct LeaseState {
   std::uint64_t previous_fence = 0;
   bool bypass = false;
   Time sent{};  // by the service's clock: before the claim left
+  // Attempt::safe_until(); written by Heartbeats, which sets its alarm at it.
+  std::atomic<Time> safe_until{Time::max()};
 
   mutable std::mutex mutex;  // guards what follows
   Record known;              // as of the last write; owner and fence are always right

@@ -113,6 +113,38 @@ TEST_F(Execute, WithoutAConfirmedRenewalTheActionIsStoppedBeforeItsLeaseEnds) {
   EXPECT_THAT(service_.claim(request("cut")), IsClaimed(Kind(ClaimKind::takeover)));
 }
 
+// Who guards work from outside must know how long nobody else may begin.
+TEST_F(Execute, TheSafeDeadlineMovesWithConfirmedRenewalsOnly) {
+  const auto outcome = service_.execute(
+      request("guarded"),
+      [&](Attempt& attempt) {
+        const Time sent = clock_.now();
+        EXPECT_EQ(attempt.safe_until(), sent + 29s);
+        clock_.advance(10s);
+        EXPECT_EQ(attempt.safe_until(), sent + 39s);
+        store_->on_every_call(Verb::replace, Fault::refuse);
+        clock_.advance(28s);
+        EXPECT_EQ(attempt.safe_until(), sent + 39s);
+        EXPECT_FALSE(attempt.stop_token().stop_requested());
+        clock_.advance(1s);
+        EXPECT_TRUE(attempt.stop_token().stop_requested());
+        store_->calm();
+        return std::string();
+      },
+      lease(30s));
+  EXPECT_THAT(outcome, IsLost());
+  CallOptions off;
+  off.policy.enabled = false;
+  EXPECT_THAT(service_.execute(
+                  request("off"),
+                  [](Attempt& attempt) {
+                    EXPECT_EQ(attempt.safe_until(), Time::max());
+                    return std::string("free");
+                  },
+                  off),
+              ExecutedWith("free"));
+}
+
 TEST_F(Execute, LosingTheLeaseStopsTheActionAndIsNoSuccess) {
   bool stopped = false;
   const auto outcome = service_.execute(

@@ -80,6 +80,7 @@ class Lease {
 
  private:
   friend class detail::ServiceImpl;
+  friend class Attempt;
   explicit Lease(std::shared_ptr<detail::LeaseState> state);
   void drop() noexcept;
   std::shared_ptr<detail::LeaseState> state_;
@@ -106,6 +107,10 @@ class Attempt {
   Attempt(const Lease& lease, std::stop_token stop) : lease_(lease), stop_(std::move(stop)) {}
   // Fires when the lease is or may be lost, or at shutdown: stop, nothing you do counts any more.
   [[nodiscard]] const std::stop_token& stop_token() const { return stop_; }
+  // The local safe deadline, by the service's clock: then the token fires unless a renewal is
+  // confirmed before. Moves with each renewal; Time::max() if there is no lease to keep. For who
+  // must stop work that does not hear the token.
+  [[nodiscard]] Time safe_until() const;
   [[nodiscard]] std::uint64_t fence() const { return lease_.fence(); }  // pass it downstream
   [[nodiscard]] std::uint32_t attempt() const { return lease_.attempt(); }
   [[nodiscard]] ClaimKind kind() const { return lease_.kind(); }
