@@ -198,9 +198,10 @@ class Examination {
     add_durability("sync_binlog", sync == "1" ? Durability::power : Durability::process, sync,
                    "SET GLOBAL sync_binlog = 1, and in my.cnf");
     const std::string format = setting("binlog_format");
-    if (format == "STATEMENT")
-      add(Severity::bad, "binlog_format", format + ": the server refuses every claim (error 1665)",
-          "SET GLOBAL binlog_format = ROW, and in my.cnf");
+    const bool refused = format == "STATEMENT";
+    add(refused ? Severity::bad : Severity::ok, "binlog_format",
+        format + (refused ? ": the server refuses every claim (error 1665)" : ""),
+        "SET GLOBAL binlog_format = ROW, and in my.cnf");
   }
 
   // Our own sessions are set as they must be; a transaction of the application's is its own.
@@ -217,16 +218,15 @@ class Examination {
         "NO_ENGINE_SUBSTITUTION', and in my.cnf");
     const std::string level = setting("transaction_isolation");
     const std::string isolation = level.empty() ? setting("tx_isolation") : level;
-    if (isolation != "READ-COMMITTED" && isolation != "REPEATABLE-READ")
-      add(Severity::warn, "transaction_isolation",
-          isolation + ": mysql_in_transaction refuses such a session",
-          "SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED, and in my.cnf");
+    const bool usable = isolation == "READ-COMMITTED" || isolation == "REPEATABLE-READ";
+    add(usable ? Severity::ok : Severity::warn, "transaction_isolation",
+        isolation + (usable ? "" : ": mysql_in_transaction refuses such a session"),
+        "SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED, and in my.cnf");
     const std::uint64_t largest = result_bytes_max(session_.packet_bytes_max());
-    if (largest < kResultBytesUsual)
-      add(Severity::warn, "max_allowed_packet",
-          setting("max_allowed_packet") + ": results over " + std::to_string(largest) +
-              " bytes are refused",
-          "SET GLOBAL max_allowed_packet = 16777216, and in my.cnf");
+    add(largest < kResultBytesUsual ? Severity::warn : Severity::ok, "max_allowed_packet",
+        setting("max_allowed_packet") + ": results over " + std::to_string(largest) +
+            " bytes are refused",
+        "SET GLOBAL max_allowed_packet = 16777216, and in my.cnf");
   }
 
   // A caller judges by lengths of time alone; but people compare times, and a server that is
@@ -267,7 +267,8 @@ class Examination {
     }
     const bool clustered = *layout == MysqlOptions::Layout::clustered;
     add(Severity::ok, "schema",
-        options_.table + ", layout " + std::string(clustered ? "clustered" : "articles"));
+        options_.table + ", layout " + std::string(clustered ? "clustered" : "articles") +
+            ", with its columns and unique key");
     look_at_indexes();
     look_at_rights();
   }

@@ -19,7 +19,8 @@ found 1 bad schema 'first claim' "$mysql"
 [ -z "$(sql 'SHOW TABLES')" ] || fail_test 'doctor made a table'
 for table in good spoiled; do expect_exit 0 idem key claim k --store "$mysql?table=$table"; done
 before=$(sql 'CHECKSUM TABLE good, good_meta')
-for setting in version read_only replica innodb_flush_log_at_trx_commit sync_binlog sql_mode clock schema rights; do
+for setting in version read_only replica innodb_flush_log_at_trx_commit sync_binlog sql_mode clock schema rights \
+  transaction_isolation max_allowed_packet; do
   found 0 ok $setting '' "$mysql?table=good" --min-durability power
 done
 [ "$(sql 'CHECKSUM TABLE good, good_meta')" = "$before" ] || fail_test 'doctor wrote'
