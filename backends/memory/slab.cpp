@@ -44,6 +44,7 @@ Slab::~Slab() {
   }
   for (std::uint32_t region = 0; region < kRegions; ++region)
     if (regions_[region].load() != 0) unmap_pages(&meta(region * kRegionChunks), kRegionBytes);
+  if (void* const spare = spare_region_.load()) unmap_pages(spare, kRegionBytes);
 }
 
 // --- chunks ------------------------------------------------------------------------------------
@@ -79,20 +80,32 @@ std::uint32_t Slab::add_chunk() {
     std::atomic<std::uintptr_t>& region = regions_[total / kRegionChunks];
     std::uintptr_t origin = region.load(std::memory_order_acquire);
     if (origin == 0) {
-      void* const base = map_pages(kRegionBytes);
+      // acquire: pairs with keep_region
+      void* base = spare_region_.exchange(nullptr, std::memory_order_acquire);
+      if (base == nullptr) base = map_pages(kRegionBytes);
       if (base == nullptr) return 0;
       IDEM_PAUSE_POINT("memory.grow.slab");
       const std::uintptr_t mine = reinterpret_cast<std::uintptr_t>(base) + kRegionMetaBytes -
                                   std::uintptr_t{total - total % kRegionChunks} * kChunkBytes;
       // release: pairs with cell_at
       if (!region.compare_exchange_strong(origin, mine, std::memory_order_acq_rel))
-        unmap_pages(base, kRegionBytes);
+        keep_region(base);
     }
     // release: pairs with chunks(): whoever counts the chunk finds its region
     if (chunk_count_.compare_exchange_strong(total, total + 1, std::memory_order_acq_rel))
       return total + 1;
   }
   return 0;
+}
+
+// An untouched region that another thread was faster with is the next one: to unmap it would be a
+// stop inside a claim.
+void Slab::keep_region(void* base) {
+  void* none = nullptr;
+  // release: pairs with the exchange in add_chunk
+  if (!spare_region_.compare_exchange_strong(none, base, std::memory_order_release,
+                                             std::memory_order_relaxed))
+    unmap_pages(base, kRegionBytes);
 }
 
 // Makes a chunk that is in no pile any more the current one of a stripe. False: its pages are being

@@ -377,6 +377,7 @@ class Slab {
   [[nodiscard]] std::uint32_t pop(Pile& pile);  // chunk + 1; 0: none
   [[nodiscard]] std::uint32_t find_empty();
   [[nodiscard]] std::uint32_t add_chunk();  // chunk + 1; 0: none, or no memory
+  void keep_region(void* base);
   // Cells of one chunk, linked by their due words: the indices of the first and the last.
   struct Bundle {
     std::uint32_t chunk = 0;
@@ -403,6 +404,7 @@ class Slab {
   // chunks come before them.
   std::array<std::atomic<std::uintptr_t>, kRegions> regions_{};
   const std::uint32_t chunks_max_;
+  std::atomic<void*> spare_region_{nullptr};  // mapped, untouched, in no place yet
   alignas(64) std::atomic<std::uint32_t> chunk_count_{0};
   std::atomic<std::int64_t> warm_empty_{0};
   std::atomic<std::int64_t> resident_chunks_{0};
