@@ -195,7 +195,8 @@ void append_record(std::string& out, const Head& head, std::string_view storage_
 
 result<Record> decode_header(std::string_view stored) {
   if (stored.size() < kResultAt) return corrupt("it is too short");
-  if (!stored.starts_with(kRecordMark)) return corrupt("it has another format");
+  if (!stored.starts_with(kRecordMark))
+    return corrupt("it has a format of another version of idem, or is none");
   const std::string_view digest = stored.substr(kDigestAt, kDigestBytes);
   const std::string_view head_bytes = stored.substr(kHeadAt, kHeadBytes);
   if (stored.substr(kTagAt, kTagBytes) != view(tag_of(head_bytes, digest))) {

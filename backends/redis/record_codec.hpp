@@ -4,7 +4,7 @@
 // Layout, all numbers little-endian, times in µs since 1970, lengths in µs:
 //
 //   offset  bytes
-//        0      3  "IR1": a record of format 1 ("IT1": a floor, see below)
+//        0      3  "IR2": a record of format 2 ("IT1": a floor, see below)
 //        3     32  head: now, version, create_time, expires_at; by the server's script
 //       35     16  tag: first 16 hex digits of SHA-1(head, digest); by the server's script
 //       51      8  digest: 64 bits of XXH3 over storage name, tail and result
@@ -31,7 +31,7 @@
 
 namespace idem::redis {
 
-inline constexpr std::string_view kRecordMark = "IR1";
+inline constexpr std::string_view kRecordMark = "IR2";
 inline constexpr std::string_view kFloorMark = "IT1";
 inline constexpr std::size_t kHeadAt = 3;
 inline constexpr std::size_t kHeadBytes = 32;

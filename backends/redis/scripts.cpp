@@ -31,7 +31,7 @@ constexpr std::string_view kInsert = R"lua(
 local body = ARGV[4]
 local digest = string.sub(body, 1, 8)
 local function record(head)
-  return 'IR1' .. head .. string.sub(redis.sha1hex(head .. digest), 1, 16) .. body
+  return 'IR2' .. head .. string.sub(redis.sha1hex(head .. digest), 1, 16) .. body
 end
 local expires = now + ARGV[3]
 local version = struct.unpack('<I8', body, 17)
@@ -52,7 +52,7 @@ constexpr std::string_view kFind = R"lua(
 local old = redis.call('GET', KEYS[1])
 if not old or (string.sub(old, 1, 3) == 'IT1' and #old == 11) then return 'A' .. P('<I8', now) end
 local function stands() return 'S' .. P('<I8', now) .. old end
-if #old < 139 or string.sub(old, 1, 3) ~= 'IR1' then return stands() end
+if #old < 139 or string.sub(old, 1, 3) ~= 'IR2' then return stands() end
 local seal = redis.sha1hex(string.sub(old, 4, 35) .. string.sub(old, 52, 59))
 if string.sub(old, 36, 51) ~= string.sub(seal, 1, 16) then return stands() end
 local _, version, created, expires = struct.unpack('<I8I8I8I8', old, 4)
@@ -66,7 +66,7 @@ if fresh then created = now end
 local head = P('<I8I8I8I8', now, version, created, now + ARGV[3])
 local body = ARGV[4]
 local tag = string.sub(redis.sha1hex(head .. string.sub(body, 1, 8)), 1, 16)
-redis.call('SET', KEYS[1], 'IR1' .. head .. tag .. body, 'PX', ARGV[2])
+redis.call('SET', KEYS[1], 'IR2' .. head .. tag .. body, 'PX', ARGV[2])
 return 'W' .. P('<I8', now) .. head
 )lua";
 
