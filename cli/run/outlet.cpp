@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
-#include <utility>
 
 #include "descriptor.hpp"
 
@@ -85,10 +84,12 @@ Outlet::~Outlet() {
 }
 
 void Outlet::write_all(const std::shared_ptr<State>& state) {
+  std::string taken;  // it and `bytes` change places, and keep their memory
   std::unique_lock lock(state->mutex);
   while (true) {
     state->more.wait(lock, [&] { return state->closing || !state->bytes.empty(); });
-    const std::string taken = std::exchange(state->bytes, {});
+    taken.clear();
+    taken.swap(state->bytes);
     state->under_way = taken.size();
     while (state->under_way != 0 && !state->closing) {
       const std::size_t from = taken.size() - state->under_way;
