@@ -76,7 +76,9 @@ wait "$waiter" || status=$?
 kill -9 "$run"
 
 # What a command left behind on purpose holds its standard output; an interrupted run does not wait for that.
-idem run --key daemon -- sh -c 'setsid sleep 1000 & echo $! >daemon; echo kept; echo $$ >started; read -r _ <never' >run.out &
+# (It names itself once it has left the group.)
+idem run --key daemon -- sh -c 'setsid sh -c "echo \$\$ >daemon; exec sleep 1000" &
+  until [ -s daemon ]; do :; done; echo kept; echo $$ >started; read -r _ <never' >run.out &
 run=$!
 read -r command <started
 kill -INT "$run"
