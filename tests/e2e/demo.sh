@@ -13,32 +13,25 @@ expect_text out "late complete is refused: lost"
 expect_text out 'all of it held'
 ! grep -q '  NO  ' out || fail_test 'a fact does not hold'
 [ -z "$(ls scratch)" ] || fail_test "left behind: $(ls scratch)"
-# Ended by a signal it leaves nothing either.
-for case in TERM:143 INT:130; do
-  set -m # else a background job ignores SIGINT
-  idem demo >interrupted 2>&1 &
-  pid=$!
-  set +m
-  until [ -n "$(ls scratch)" ]; do kill -0 $pid || fail_test 'it ended'; done
-  kill -s "${case%:*}" $pid
-  status=0
-  wait $pid || status=$?
-  [ "$status" = "${case#*:}" ] || fail_test "SIG${case%:*} ended it with $status: $(cat interrupted)"
-  [ -z "$(ls scratch)" ] || fail_test "left behind by SIG${case%:*}: $(ls scratch)"
-done
+# interrupted COMMAND...: once it has made something, each signal ends it as usual, and nothing stays.
+interrupted() {
+  local case pid status
+  for case in TERM:143 INT:130; do
+    set -m # else a background job ignores SIGINT
+    "$@" >interrupted 2>&1 &
+    pid=$!
+    set +m
+    until [ -n "$(ls scratch)" ]; do kill -0 $pid || fail_test 'it ended'; done
+    kill -s "${case%:*}" $pid
+    status=0
+    wait $pid || status=$?
+    [ "$status" = "${case#*:}" ] || fail_test "SIG${case%:*} ended it with $status: $(cat interrupted)"
+    [ -z "$(ls scratch)" ] || fail_test "left behind by SIG${case%:*}: $(ls scratch)"
+  done
+}
+interrupted idem demo
 # So does a script in real time, in the middle of a long wait.
 echo '{"op":"advance","by":"1h"}' >long.jsonl
-for case in TERM:143 INT:130; do
-  set -m
-  idem script --real-time --store "sqlite:$work/scratch/s.db" long.jsonl >interrupted 2>&1 &
-  pid=$!
-  set +m
-  until [ -n "$(ls scratch)" ]; do kill -0 $pid || fail_test 'it ended'; done
-  kill -s "${case%:*}" $pid
-  status=0
-  wait $pid || status=$?
-  [ "$status" = "${case#*:}" ] || fail_test "SIG${case%:*} ended it with $status: $(cat interrupted)"
-  [ -z "$(ls scratch)" ] || fail_test "left behind by SIG${case%:*}: $(ls scratch)"
-done
+interrupted idem script --real-time --store "sqlite:$work/scratch/s.db" long.jsonl
 expect_exit 0 idem demo --json
 [ "$(json out outcome)" = passed ] || fail_test 'not passed'
