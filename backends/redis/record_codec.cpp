@@ -56,31 +56,6 @@ std::string_view view(const std::array<char, N>& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-// Each part's hash is the seed of the next one's, so no byte can change to another part.
-Digest digest_of(std::string_view storage_name, std::string_view tail, std::string_view result) {
-  std::uint64_t hash = 0;
-  for (const std::string_view part : {storage_name, tail, result}) {
-    hash = XXH3_64bits_withSeed(part.data(), part.size(), hash);
-  }
-  Digest digest;
-  for (std::size_t i = 0; i < digest.size(); ++i) {
-    digest[i] = static_cast<char>(static_cast<unsigned char>(hash >> (8 * i)));
-  }
-  return digest;
-}
-
-Tag tag_of(std::string_view head, std::string_view digest) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  thread_local Sha1 sha1;
-  const Sha1::Hash& hash = sha1({head, digest});
-  Tag tag;
-  for (std::size_t i = 0; i < kTagBytes / 2; ++i) {
-    tag[2 * i] = kDigits[hash[i] >> 4];
-    tag[2 * i + 1] = kDigits[hash[i] & 15];
-  }
-  return tag;
-}
-
 // Fills bytes from their front.
 class Writer {
  public:
@@ -102,6 +77,29 @@ class Writer {
  private:
   char* at_;
 };
+
+// Each part's hash is the seed of the next one's, so no byte can change to another part.
+Digest digest_of(std::string_view storage_name, std::string_view tail, std::string_view result) {
+  std::uint64_t hash = 0;
+  for (const std::string_view part : {storage_name, tail, result}) {
+    hash = XXH3_64bits_withSeed(part.data(), part.size(), hash);
+  }
+  Digest digest;
+  Writer(digest.data()).put(hash);
+  return digest;
+}
+
+Tag tag_of(std::string_view head, std::string_view digest) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  thread_local Sha1 sha1;
+  const Sha1::Hash& hash = sha1({head, digest});
+  Tag tag;
+  for (std::size_t i = 0; i < kTagBytes / 2; ++i) {
+    tag[2 * i] = kDigits[hash[i] >> 4];
+    tag[2 * i + 1] = kDigits[hash[i] & 15];
+  }
+  return tag;
+}
 
 using Tail = std::array<char, kTailBytes>;
 
